@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The 82599 as its datasheet describes it, as far as ixdp uses it: registers, their fields, and
+ * the descriptors. Driver and software NIC meet here and nowhere else.
+ *
+ * A register is one line of IXDP_REGISTERS:
+ *     R(name, offset, stride, count, reset value, access, datasheet section, what it is)
+ * `stride` is the distance in bytes between instances of an array of `count` registers (0: one).
+ * A field is one line of IXDP_FIELDS:
+ *     F(register, field, lowest bit, width)
+ * and gives REGISTER_FIELD, the field's mask in place.
+ *
+ * Access kinds: RW storage; RO writes ignored; RC a read clears; W1S writing 1 sets; W1C writing 1
+ * clears. SC marks single fields that the device clears by itself, in the comment beside them.
+ */
+#pragma once
+
+#include <endian.h>
+#include <stdint.h>
+
+/* clang-format off */
+#define IXDP_REGISTERS(R) \
+	/* General control, section 8.2.3.1 */ \
+	R(CTRL,       0x00000,    0,   1, 0x00000000, RW,  "8.2.3.1.1",   "device control") \
+	R(STATUS,     0x00008,    0,   1, 0x00080000, RO,  "8.2.3.1.2",   "device status") \
+	R(CTRL_EXT,   0x00018,    0,   1, 0x00000000, RW,  "8.2.3.1.3",   "extended device control") \
+	/* EEPROM, firmware, semaphores, PCIe, sections 8.2.3.2 and 8.2.3.4 */ \
+	R(EEC,        0x10010,    0,   1, 0x00001730, RW,  "8.2.3.2.1",   "EEPROM control") \
+	R(SWSM,       0x10140,    0,   1, 0x00000000, RW,  "8.2.3.4.9",   "software semaphore") \
+	R(FWSM,       0x10148,    0,   1, 0x00008000, RO,  "8.2.3.4.10",  "firmware semaphore") \
+	R(SW_FW_SYNC, 0x10160,    0,   1, 0x00000000, RW,  "8.2.3.4.11",  "software-firmware synchronization") \
+	R(GCR_EXT,    0x11050,    0,   1, 0x00000000, RW,  "8.2.3.4.12",  "PCIe control extended") \
+	/* Interrupts, section 8.2.3.5 */ \
+	R(EICR,       0x00800,    0,   1, 0x00000000, RC,  "8.2.3.5.1",   "interrupt causes") \
+	R(EIMS,       0x00880,    0,   1, 0x00000000, W1S, "8.2.3.5.3",   "interrupt mask set") \
+	R(EIMC,       0x00888,    0,   1, 0x00000000, W1C, "8.2.3.5.4",   "interrupt mask clear") \
+	R(EIMC_EX,    0x00AB0,    4,   2, 0x00000000, W1C, "8.2.3.5.9",   "interrupt mask clear, all vectors") \
+	/* Flow control, section 8.2.3.3 */ \
+	R(FCRTL,      0x03220,    4,   8, 0x00000000, RW,  "8.2.3.3.3",   "flow control receive threshold low") \
+	R(FCRTH,      0x03260,    4,   8, 0x00000000, RW,  "8.2.3.3.4",   "flow control receive threshold high") \
+	R(FCCFG,      0x03D00,    0,   1, 0x00000000, RW,  "8.2.3.3.7",   "flow control configuration") \
+	R(MFLCN,      0x04294,    0,   1, 0x00000000, RW,  "8.2.3.22.34", "MAC flow control") \
+	/* Receive filters, section 8.2.3.7 (the virtualization ones: 8.2.3.27) */ \
+	R(FCTRL,      0x05080,    0,   1, 0x00000000, RW,  "8.2.3.7.1",   "filter control") \
+	R(MTA,        0x05200,    4, 128, 0x00000000, RW,  "8.2.3.7.7",   "multicast table array") \
+	R(RAL,        0x0A200,    8, 128, 0x00000000, RW,  "8.2.3.7.8",   "receive address low") \
+	R(RAH,        0x0A204,    8, 128, 0x00000000, RW,  "8.2.3.7.9",   "receive address high") \
+	R(MPSAR,      0x0A600,    4, 256, 0x00000000, RW,  "8.2.3.7.10",  "MAC pool select array") \
+	R(VFTA,       0x0A000,    4, 128, 0x00000000, RW,  "8.2.3.7.11",  "VLAN filter table array") \
+	R(FTQF,       0x0E600,    4, 128, 0x00000000, RW,  "8.2.3.7.19",  "five-tuple queue filter") \
+	R(VLVF,       0x0F100,    4,  64, 0x00000000, RW,  "8.2.3.27.15", "VLAN pool filter") \
+	R(VLVFB,      0x0F200,    4, 128, 0x00000000, RW,  "8.2.3.27.16", "VLAN pool filter bitmap") \
+	R(UTA,        0x0F400,    4, 128, 0x00000000, RW,  "8.2.3.27.17", "unicast table array") \
+	/* Receive DMA, sections 8.2.3.8 and 8.2.3.11; security block 8.2.3.12 */ \
+	R(RDBAL,      0x01000, 0x40,  64, 0x00000000, RW,  "8.2.3.8.1",   "receive descriptor base address low") \
+	R(RDBAH,      0x01004, 0x40,  64, 0x00000000, RW,  "8.2.3.8.2",   "receive descriptor base address high") \
+	R(RDLEN,      0x01008, 0x40,  64, 0x00000000, RW,  "8.2.3.8.3",   "receive descriptor length") \
+	R(DCA_RXCTRL, 0x0100C, 0x40,  64, 0x0000B200, RW,  "8.2.3.11.1",  "receive DCA control") \
+	R(RDH,        0x01010, 0x40,  64, 0x00000000, RW,  "8.2.3.8.4",   "receive descriptor head") \
+	R(SRRCTL,     0x01014, 0x40,  64, 0x00000402, RW,  "8.2.3.8.7",   "split receive control") \
+	R(RDT,        0x01018, 0x40,  64, 0x00000000, RW,  "8.2.3.8.5",   "receive descriptor tail") \
+	R(RXDCTL,     0x01028, 0x40,  64, 0x00000000, RW,  "8.2.3.8.6",   "receive descriptor control") \
+	R(RDRXCTL,    0x02F00,    0,   1, 0x00108808, RW,  "8.2.3.8.8",   "receive DMA control") \
+	R(RXCTRL,     0x03000,    0,   1, 0x00000000, RW,  "8.2.3.8.10",  "receive control") \
+	R(RXPBSIZE,   0x03C00,    4,   8, 0x00080000, RW,  "8.2.3.8.9",   "receive packet buffer size") \
+	R(SECRXCTRL,  0x08D00,    0,   1, 0x00000001, RW,  "8.2.3.12.5",  "security receive control") \
+	R(SECRXSTAT,  0x08D04,    0,   1, 0x00000003, RO,  "8.2.3.12.6",  "security receive status") \
+	/* Transmit DMA, sections 8.2.3.9 to 8.2.3.11 */ \
+	R(RTTDCS,     0x04900,    0,   1, 0x00C00000, RW,  "8.2.3.10.2",  "transmit descriptor plane control") \
+	R(TXPBTHRESH, 0x04950,    4,   8, 0x00000000, RW,  "8.2.3.9.16",  "transmit packet buffer threshold") \
+	R(DMATXCTL,   0x04A80,    0,   1, 0x81000004, RW,  "8.2.3.9.2",   "transmit DMA control") \
+	R(TDBAL,      0x06000, 0x40, 128, 0x00000000, RW,  "8.2.3.9.5",   "transmit descriptor base address low") \
+	R(TDBAH,      0x06004, 0x40, 128, 0x00000000, RW,  "8.2.3.9.6",   "transmit descriptor base address high") \
+	R(TDLEN,      0x06008, 0x40, 128, 0x00000000, RW,  "8.2.3.9.7",   "transmit descriptor length") \
+	R(DCA_TXCTRL, 0x0600C, 0x40, 128, 0x00002A00, RW,  "8.2.3.11.2",  "transmit DCA control") \
+	R(TDH,        0x06010, 0x40, 128, 0x00000000, RW,  "8.2.3.9.8",   "transmit descriptor head") \
+	R(TDT,        0x06018, 0x40, 128, 0x00000000, RW,  "8.2.3.9.9",   "transmit descriptor tail") \
+	R(TXDCTL,     0x06028, 0x40, 128, 0x00000000, RW,  "8.2.3.9.10",  "transmit descriptor control") \
+	R(DTXMXSZRQ,  0x08100,    0,   1, 0x00000010, RW,  "8.2.3.9.1",   "transmit DMA max outstanding requests") \
+	R(MTQC,       0x08120,    0,   1, 0x00000000, RW,  "8.2.3.9.15",  "multiple transmit queues command") \
+	R(TXPBSIZE,   0x0CC00,    4,   8, 0x00028000, RW,  "8.2.3.9.13",  "transmit packet buffer size") \
+	/* MAC and link, section 8.2.3.22 */ \
+	R(HLREG0,     0x04240,    0,   1, 0x08012C0B, RW,  "8.2.3.22.8",  "MAC core control 0") \
+	R(MAXFRS,     0x04268,    0,   1, 0x05EE0000, RW,  "8.2.3.22.13", "max frame size") \
+	R(AUTOC,      0x042A0,    0,   1, 0xC09C6004, RW,  "8.2.3.22.19", "auto-negotiation control") \
+	R(LINKS,      0x042A4,    0,   1, 0x00000000, RO,  "8.2.3.22.20", "link status") \
+	/* Statistics, section 8.2.3.23 */ \
+	R(CRCERRS,    0x04000,    0,   1, 0x00000000, RC,  "8.2.3.23",    "CRC errors") \
+	R(MPC,        0x03FA0,    4,   8, 0x00000000, RC,  "8.2.3.23",    "missed packets") \
+	R(RLEC,       0x04040,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive length errors") \
+	R(GPRC,       0x04074,    0,   1, 0x00000000, RC,  "8.2.3.23",    "good packets received") \
+	R(BPRC,       0x04078,    0,   1, 0x00000000, RC,  "8.2.3.23",    "broadcast packets received") \
+	R(MPRC,       0x0407C,    0,   1, 0x00000000, RC,  "8.2.3.23",    "multicast packets received") \
+	R(GPTC,       0x04080,    0,   1, 0x00000000, RC,  "8.2.3.23",    "good packets transmitted") \
+	R(GORCL,      0x04088,    0,   1, 0x00000000, RC,  "8.2.3.23",    "good octets received low") \
+	R(GORCH,      0x0408C,    0,   1, 0x00000000, RC,  "8.2.3.23",    "good octets received high, 4 bits") \
+	R(GOTCL,      0x04090,    0,   1, 0x00000000, RC,  "8.2.3.23",    "good octets transmitted low") \
+	R(GOTCH,      0x04094,    0,   1, 0x00000000, RC,  "8.2.3.23",    "good octets transmitted high, 4 bits") \
+	R(RUC,        0x040A4,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive undersize") \
+	R(ROC,        0x040AC,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive oversize") \
+	R(TPR,        0x040D0,    0,   1, 0x00000000, RC,  "8.2.3.23",    "total packets received") \
+	R(TPT,        0x040D4,    0,   1, 0x00000000, RC,  "8.2.3.23",    "total packets transmitted") \
+	R(QPRC,       0x01030, 0x40,  16, 0x00000000, RC,  "8.2.3.23",    "queue packets received") \
+	R(QPRDC,      0x01430, 0x40,  16, 0x00000000, RC,  "8.2.3.23",    "queue packets received, dropped") \
+	R(QPTC,       0x08680,    4,  16, 0x00000000, RC,  "8.2.3.23",    "queue packets transmitted")
+
+#define IXDP_FIELDS(F) \
+	F(CTRL,       MASTER_DISABLE,  2,  1) \
+	F(CTRL,       LRST,            3,  1) /* SC */ \
+	F(CTRL,       RST,            26,  1) /* SC */ \
+	F(STATUS,     LAN_ID,          2,  2) \
+	F(STATUS,     LINK_UP,         7,  1) \
+	F(STATUS,     MASTER_ENABLE,  19,  1) \
+	F(CTRL_EXT,   PFRSTD,         14,  1) \
+	F(CTRL_EXT,   NS_DIS,         16,  1) \
+	F(CTRL_EXT,   RO_DIS,         17,  1) \
+	F(CTRL_EXT,   DRV_LOAD,       28,  1) \
+	F(EEC,        PRES,            8,  1) \
+	F(EEC,        ARD,             9,  1) \
+	F(SWSM,       SMBI,            0,  1) /* a read sets it */ \
+	F(SWSM,       SWESMBI,         1,  1) \
+	F(FWSM,       FW_VALID,       15,  1) \
+	F(FWSM,       EXT_ERR,        19,  6) \
+	F(SW_FW_SYNC, SW_MAC_CSR,      3,  1) \
+	F(SW_FW_SYNC, FW_MAC_CSR,      8,  1) \
+	F(GCR_EXT,    BUFFERS_CLEAR,  30,  1) \
+	F(EIMC,       ALL,             0, 31) \
+	F(EIMC_EX,    ALL,             0, 32) \
+	F(FCRTL,      RTL,             5, 14) \
+	F(FCRTL,      XONE,           31,  1) \
+	F(FCRTH,      RTH,             5, 14) \
+	F(FCRTH,      FCEN,           31,  1) \
+	F(FCCFG,      TFCE,            3,  2) \
+	F(MFLCN,      RFCE,            3,  1) \
+	F(FCTRL,      SBP,             1,  1) \
+	F(FCTRL,      MPE,             8,  1) \
+	F(FCTRL,      UPE,             9,  1) \
+	F(FCTRL,      BAM,            10,  1) \
+	F(RAH,        ADDR,            0, 16) \
+	F(RAH,        AV,             31,  1) \
+	F(FTQF,       QUEUE_ENABLE,   31,  1) \
+	F(RDBAL,      BASE,            7, 25) \
+	F(RDLEN,      LEN,             7, 13) \
+	F(DCA_RXCTRL, MUST_BE_0,      12,  1) \
+	F(RDH,        INDEX,           0, 16) \
+	F(SRRCTL,     BSIZEPKT,        0,  5) \
+	F(SRRCTL,     BSIZEHDR,        8,  6) \
+	F(SRRCTL,     RDMTS,          22,  3) \
+	F(SRRCTL,     DESCTYPE,       25,  3) \
+	F(SRRCTL,     DROP_EN,        28,  1) \
+	F(RDT,        INDEX,           0, 16) \
+	F(RXDCTL,     ENABLE,         25,  1) \
+	F(RXDCTL,     VME,            30,  1) \
+	F(RDRXCTL,    CRCSTRIP,        1,  1) \
+	F(RDRXCTL,    DMAIDONE,        3,  1) \
+	F(RDRXCTL,    RSCFRSTSIZE,    17,  5) \
+	F(RDRXCTL,    RSCACKC,        25,  1) \
+	F(RDRXCTL,    FCOE_WRFIX,     26,  1) \
+	F(RXCTRL,     RXEN,            0,  1) \
+	F(RXPBSIZE,   SIZE,           10, 10) \
+	F(SECRXCTRL,  SECRX_DIS,       0,  1) \
+	F(SECRXCTRL,  RX_DIS,          1,  1) \
+	F(SECRXSTAT,  RDY,             0,  1) \
+	F(SECRXSTAT,  OFF_DIS,         1,  1) \
+	F(RTTDCS,     ARBDIS,          6,  1) \
+	F(TXPBTHRESH, THRESH,          0, 10) \
+	F(DMATXCTL,   TE,              0,  1) \
+	F(DMATXCTL,   GDV,             3,  1) \
+	F(DMATXCTL,   VT,             16, 16) \
+	F(TDBAL,      BASE,            7, 25) \
+	F(TDLEN,      LEN,             7, 13) \
+	F(DCA_TXCTRL, DESC_WB_RO,     11,  1) \
+	F(TDH,        INDEX,           0, 16) \
+	F(TDT,        INDEX,           0, 16) \
+	F(TXDCTL,     PTHRESH,         0,  7) \
+	F(TXDCTL,     HTHRESH,         8,  7) \
+	F(TXDCTL,     WTHRESH,        16,  7) \
+	F(TXDCTL,     ENABLE,         25,  1) \
+	F(TXDCTL,     SWFLSH,         26,  1) /* SC */ \
+	F(DTXMXSZRQ,  MAX_BYTES,       0, 12) \
+	F(MTQC,       RT_ENA,          0,  1) \
+	F(MTQC,       VT_ENA,          1,  1) \
+	F(MTQC,       NUM_TC_OR_Q,     2,  2) \
+	F(TXPBSIZE,   SIZE,           10, 10) \
+	F(HLREG0,     TXCRCEN,         0,  1) \
+	F(HLREG0,     RXCRCSTRP,       1,  1) \
+	F(HLREG0,     JUMBOEN,         2,  1) \
+	F(HLREG0,     TXPADEN,        10,  1) \
+	F(HLREG0,     LPBK,           15,  1) \
+	F(HLREG0,     MDCSPD,         16,  1) \
+	F(HLREG0,     RXLNGTHERREN,   27,  1) \
+	F(MAXFRS,     MFS,            16, 16) \
+	F(AUTOC,      FLU,             0,  1) \
+	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
+	F(AUTOC,      LMS,            13,  3) \
+	F(LINKS,      SPEED,          28,  2) \
+	F(LINKS,      UP,             30,  1)
+/* clang-format on */
+
+/* REG_CTRL and so on: the offset of a register in BAR0, of the first one of an array. */
+enum ixdp_reg {
+#define R(name, offset, stride, count, reset, access, section, what) REG_##name = offset,
+	IXDP_REGISTERS(R)
+#undef R
+};
+
+/* REG_CTRL_STRIDE and so on. */
+enum {
+#define R(name, offset, stride, count, reset, access, section, what)                               \
+	REG_##name##_STRIDE = stride, REG_##name##_COUNT = count,
+	IXDP_REGISTERS(R)
+#undef R
+};
+
+/* CTRL_RST and so on: a field's mask in place. CTRL_RST_LOW: its lowest bit. */
+enum {
+#define F(reg, field, low, width) reg##_##field = (0xFFFFFFFFu >> (32 - (width))) << (low),
+	IXDP_FIELDS(F)
+#undef F
+};
+enum {
+#define F(reg, field, low, width) reg##_##field##_LOW = low,
+	IXDP_FIELDS(F)
+#undef F
+};
+
+/* Register n of an array. */
+#define REG_N(name, n) (REG_##name + REG_##name##_STRIDE * (uint32_t)(n))
+
+/* A value put into a field's place: FIELD(SRRCTL_BSIZEPKT, 2). */
+#define FIELD(field, value) ((uint32_t)(value) << field##_LOW & (uint32_t)(field))
+
+/* What a field of a register's value holds. */
+#define FIELD_GET(field, regvalue) (((regvalue) & (uint32_t)(field)) >> field##_LOW)
+
+/* AUTOC.LMS and LINKS.SPEED, sections 8.2.3.22.19 and 8.2.3.22.20. */
+enum { AUTOC_LMS_10G_SFI = 3, LINKS_SPEED_100M = 1, LINKS_SPEED_1G = 2, LINKS_SPEED_10G = 3 };
+
+/* SRRCTL.DESCTYPE, section 8.2.3.8.7. */
+enum { SRRCTL_DESCTYPE_LEGACY = 0, SRRCTL_DESCTYPE_ADVANCED = 1 };
+
+/*
+ * A descriptor is 16 bytes, little endian (sections 7.1.5, 7.1.6 and 7.2.3.2). Device and driver
+ * hand it to each other through its second quad word, which desc_publish() stores last and
+ * desc_look() loads first.
+ */
+struct desc {
+	uint64_t qw0;
+	uint64_t qw1;
+};
+
+/* Advanced receive descriptor, read format: qw0 the packet buffer, qw1 the header buffer (0). */
+
+/* Advanced receive descriptor, write-back format, section 7.1.6.2: bits of qw1. */
+#define RXD_DD (UINT64_C(1) << 0)
+#define RXD_EOP (UINT64_C(1) << 1)
+#define RXD_ERR_CE (UINT64_C(1) << 24) /* CRC */
+#define RXD_ERR_LE (UINT64_C(1) << 25) /* length */
+#define RXD_ERR_PE (UINT64_C(1) << 27) /* MAC packet error */
+#define RXD_ERR_OSE (UINT64_C(1) << 28) /* oversize */
+#define RXD_ERR_USE (UINT64_C(1) << 29) /* undersize */
+/* IPE and L4E, bits 31 and 30, speak of checksums inside the frame; the frame itself is whole. */
+#define RXD_ERR_FRAME (RXD_ERR_CE | RXD_ERR_LE | RXD_ERR_PE | RXD_ERR_OSE | RXD_ERR_USE)
+#define RXD_LEN_LOW 32
+#define RXD_LEN (UINT64_C(0xFFFF) << RXD_LEN_LOW)
+
+/* Advanced transmit data descriptor, section 7.2.3.2.4: bits of qw1. */
+#define TXD_DTALEN (UINT64_C(0xFFFF) << 0)
+#define TXD_DTYP (UINT64_C(0xF) << 20)
+#define TXD_DTYP_CONTEXT (UINT64_C(2) << 20)
+#define TXD_DTYP_DATA (UINT64_C(3) << 20)
+#define TXD_EOP (UINT64_C(1) << 24)
+#define TXD_IFCS (UINT64_C(1) << 25)
+#define TXD_RS_LOW 27
+#define TXD_RS (UINT64_C(1) << TXD_RS_LOW)
+#define TXD_DEXT (UINT64_C(1) << 29)
+#define TXD_DD (UINT64_C(1) << 32) /* written back by the device */
+#define TXD_PAYLEN_LOW 46
+#define TXD_PAYLEN (UINT64_C(0x3FFFF) << TXD_PAYLEN_LOW)
+
+/*
+ * The second quad word as the other side last published it. Acquire: everything that the other
+ * side wrote before it (qw0, and the packet in the buffer) is seen by loads after this one; without
+ * it an old length or old payload can be read under a new DD.
+ */
+static inline uint64_t desc_look(const struct desc *d)
+{
+	return le64toh(__atomic_load_n(&d->qw1, __ATOMIC_ACQUIRE));
+}
+
+/* Stores the second quad word, after everything written before it: the pair of desc_look(). */
+static inline void desc_publish(struct desc *d, uint64_t qw1)
+{
+	__atomic_store_n(&d->qw1, htole64(qw1), __ATOMIC_RELEASE);
+}

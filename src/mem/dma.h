@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory that a device may read and write: huge pages in named files of a hugetlbfs, or ordinary
+ * pages where only software ports shall use it.
+ *
+ * The files outlive a process that dies: its card may still write into them, so the pages must not
+ * go to anybody else before the card has been reset. Each process that uses DMA has a folder
+ * <mount>/ixdp-<pid>-<start time>/ which holds its memory files, a file it keeps locked while it
+ * lives, and one empty file per device that may write into them. Who opens such a device next resets
+ * it, and calls dma_leftovers_clear().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DMA_HUGE_PAGE = 2 * 1024 * 1024 };
+
+struct dma_mem {
+	uint8_t *addr;	/* zeroed; aligned to DMA_HUGE_PAGE if huge, else to a page */
+	size_t size;	/* bytes, rounded up to whole pages */
+	size_t page;	/* contiguous for a device up to multiples of this: DMA_HUGE_PAGE, or size */
+	bool huge;
+	int numa_node;	/* as asked for: -1 anywhere */
+	char path[256]; /* the file; empty for ordinary pages */
+	uint64_t *phys; /* per page: physical minus virtual address; NULL until iova_physical() */
+};
+
+/*
+ * Allocates size bytes (rounded up) on a NUMA node (-1: any), on huge pages; if there are none and
+ * ordinary is true, on ordinary pages, with one log line (warning) a process saying so.
+ * mem: receives it, caller owns it. Returns 0 or -errno with ixdp_error(): -ENOENT no mount, -ENOMEM
+ * too few pages (needed and free counts, also of the node), -EACCES mount not writable.
+ */
+int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary);
+
+/* Unmaps, unlinks, frees. No device may write into it any more. */
+void dma_free(struct dma_mem *mem);
+
+/*
+ * From now on the device (its canonical name) may write into this process's memory: leave a mark
+ * that outlives us. -errno with ixdp_error() when the mark cannot be made.
+ */
+int dma_device_begin(const char *device);
+
+/* The device is quiet: take the mark away. */
+void dma_device_end(const char *device);
+
+/*
+ * To be called when the device has just been reset: takes its marks out of the folders of dead
+ * processes, and removes those folders and files which no device may write into any more.
+ * Returns how many bytes of huge pages came free.
+ */
+size_t dma_leftovers_clear(const char *device);
+
+/* Tests only: another /proc/mounts to find the hugetlbfs in (NULL: the real one). */
+void dma_set_mounts_file(const char *path);

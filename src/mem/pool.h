@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pools from the inside: what rings take from and give to, in chunks of POOL_CHUNK bare pointers.
+ */
+#pragma once
+
+#include <ixdp/packet.h>
+
+#include "dma.h"
+
+/* Pointers moved at once between a ring and a thread's cache, or a cache and the shared stack. */
+enum { POOL_CHUNK = 32 };
+
+/* Who has a buffer. Release builds do not keep track of it. */
+enum buffer_owner { OWNER_POOL, OWNER_CALLER, OWNER_RING };
+
+/*
+ * Takes up to n buffers (their first bytes) for a new owner. Returns how many. Any thread.
+ * Fast for n = POOL_CHUNK: a copy out of the thread's cache.
+ */
+unsigned pool_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n, enum buffer_owner to);
+
+/* Gives n buffers back, which `from` had until now. Any thread. */
+void pool_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n, enum buffer_owner from);
+
+/*
+ * In debug builds (IXDP_DEBUG): hands a buffer from one owner to another outside the pool; false,
+ * with a log line naming buffer and owners, when it was not from's or not this pool's.
+ */
+#ifdef IXDP_DEBUG
+bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner from,
+		   enum buffer_owner to);
+#else
+static inline bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf,
+				 enum buffer_owner from, enum buffer_owner to)
+{
+	(void)pool, (void)buf, (void)from, (void)to;
+	return true;
+}
+#endif
+
+/* The memory that all buffers of the pool lie in, for mapping. */
+struct dma_mem *pool_mem(struct ixdp_pool *pool);
+
+/*
+ * A port promises itself `needed` buffers. -ENOBUFS with ixdp_error() giving all numbers when the
+ * pool is smaller than what its ports need together. Each success is paired with pool_release().
+ */
+int pool_commit(struct ixdp_pool *pool, unsigned needed, const char *port);
+void pool_release(struct ixdp_pool *pool, unsigned needed);
+
+/* Moves the calling thread's cache to the shared stack. */
+void pool_flush(struct ixdp_pool *pool);
+
+/*
+ * The pool that ports share which were given none: made at first use, big enough for `needed` and as
+ * much again, ordinary pages allowed only if `ordinary`; gone with the last reference. pool_default()
+ * counts a reference, pool_default_put() gives it back.
+ */
+int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary);
+void pool_default_put(struct ixdp_pool *pool);
