@@ -4,8 +4,8 @@
  * that one was lost, misordered or corrupted on the way. And rates, as users write them.
  *
  * A test frame is Ethernet, IPv4, UDP, then 16 bytes, big endian: u32 magic, u16 generator,
- * u16 flow, u64 sequence number (counted per flow from 0), then a pattern that follows from these up
- * to the end. Lengths and checksums are right at every size.
+ * u16 flow, u64 sequence number (counted per flow from 0), then a pattern that follows from these
+ * up to the end. Lengths and checksums are right at every size.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ extern "C" {
 #endif
 
 enum {
-	IXDP_FRAME_MIN = 60,	    /* bytes without FCS */
-	IXDP_FRAME_MAX = 1514,	    /* bytes without FCS */
-	IXDP_FRAME_OVERHEAD = 24,   /* preamble, SFD, FCS, gap: what a frame adds on the wire (L1) */
+	IXDP_FRAME_MIN = 60,	  /* bytes without FCS */
+	IXDP_FRAME_MAX = 1514,	  /* bytes without FCS */
+	IXDP_FRAME_OVERHEAD = 24, /* preamble, SFD, FCS, gap: what a frame adds on the wire (L1) */
 	IXDP_FRAME_MAX_FLOWS = 65536,
 };
 

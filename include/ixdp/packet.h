@@ -51,7 +51,8 @@ struct ixdp_pool;
 struct ixdp_pool_config {
 	unsigned buffers;    /* how many packet buffers */
 	int numa_node;	     /* where their memory shall be; -1: anywhere */
-	bool ordinary_pages; /* without huge pages take ordinary ones: good for software ports only */
+	bool ordinary_pages; /* without huge pages take ordinary ones: good for software ports only
+			      */
 };
 
 /*

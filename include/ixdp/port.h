@@ -24,10 +24,11 @@ enum {
 struct ixdp_config {
 	unsigned rx_queues; /* 0 to IXDP_MAX_RX_QUEUES; 0: the port only sends */
 	unsigned tx_queues; /* 0 to IXDP_MAX_TX_QUEUES; 0: the port only receives */
-	unsigned rx_ring;   /* descriptors per RX ring: a power of two, IXDP_MIN_RING to IXDP_MAX_RING */
-	unsigned tx_ring;   /* descriptors per TX ring, likewise */
-	bool promiscuous;   /* take frames for any address */
-	bool force;	    /* take a NIC although its interface is up or another driver holds it */
+	unsigned
+	    rx_ring; /* descriptors per RX ring: a power of two, IXDP_MIN_RING to IXDP_MAX_RING */
+	unsigned tx_ring; /* descriptors per TX ring, likewise */
+	bool promiscuous; /* take frames for any address */
+	bool force;	  /* take a NIC although its interface is up or another driver holds it */
 	struct ixdp_pool *pool; /* buffers for all queues; NULL: the pool that the process shares */
 };
 
@@ -127,8 +128,8 @@ struct ixdp_stats {
 	uint64_t rx_bytes;
 	uint64_t tx_packets; /* put on the wire */
 	uint64_t tx_bytes;
+	uint64_t tx_taken; /* taken by ixdp_tx(): those above, and those still waiting to be sent */
 	uint64_t rx_dropped; /* sum of the reasons below that lose a frame */
-	uint64_t tx_dropped; /* taken by ixdp_tx(), never sent: link down at close, or the NIC reset */
 
 	uint64_t rx_missed;    /* no room in the NIC's packet buffer (MPC) */
 	uint64_t rx_no_desc;   /* no free descriptor in the ring of its queue (QPRDC) */

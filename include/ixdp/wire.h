@@ -19,8 +19,8 @@ struct ixdp_wire_stats {
 			   rings empty */
 	bool checks;	/* the wire looks at what it receives: lost, misordered, corrupt count */
 
-	uint64_t to_port_packets; /* frames that the wire handed to the NIC */
-	uint64_t to_port_bytes;	  /* without FCS, as all bytes here */
+	uint64_t to_port_packets;   /* frames that the wire handed to the NIC */
+	uint64_t to_port_bytes;	    /* without FCS, as all bytes here */
 	uint64_t from_port_packets; /* frames that the NIC handed to the wire */
 	uint64_t from_port_bytes;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How every part of ixdp reports: an error message per thread, and log lines for the application. */
+/* How every part of ixdp reports: an error message per thread, and log lines for the application.
+ */
 #pragma once
 
 #include <ixdp/ixdp.h>
@@ -12,7 +13,7 @@ int ixdp_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)
 
 /* Gives a line to the application's log function, if there is one for this level. Any thread. */
 void ixdp_log(enum ixdp_log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 2, 3)));
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

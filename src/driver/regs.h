@@ -60,6 +60,7 @@
 	R(SRRCTL,     0x01014, 0x40,  64, 0x00000402, RW,  "8.2.3.8.7",   "split receive control") \
 	R(RDT,        0x01018, 0x40,  64, 0x00000000, RW,  "8.2.3.8.5",   "receive descriptor tail") \
 	R(RXDCTL,     0x01028, 0x40,  64, 0x00000000, RW,  "8.2.3.8.6",   "receive descriptor control") \
+	R(RXDCTL_HIGH, 0x0D028, 0x40, 64, 0x00000000, RW,  "8.2.3.8.6",   "receive descriptor control, queues 64 to 127") \
 	R(RDRXCTL,    0x02F00,    0,   1, 0x00108808, RW,  "8.2.3.8.8",   "receive DMA control") \
 	R(RXCTRL,     0x03000,    0,   1, 0x00000000, RW,  "8.2.3.8.10",  "receive control") \
 	R(RXPBSIZE,   0x03C00,    4,   8, 0x00080000, RW,  "8.2.3.8.9",   "receive packet buffer size") \

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The NIC from whatever state it is in to running queues, in the datasheet's order: section 4.6.3,
+ * with 4.6.7 for receive and 4.6.8 for transmit; and back to silence. Read it beside the datasheet.
+ *
+ * device_reset() makes it quiet: nothing that it did before, for us or for a process that died,
+ * goes on. device_init() sets it up. device_stop() ends it.
+ *
+ * Where the datasheet leaves a choice or errs, the comment says so: CHOICE, UNCLEAR.
+ */
+#include "port.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Packet buffers of the NIC in KB, as after reset: all in the first of eight (no traffic classes).
+ */
+enum { RX_PACKET_BUFFER_KB = 512, TX_PACKET_BUFFER_KB = 160 };
+
+enum {
+	/* Bytes below the end of the RX packet buffer at which it counts as full, section 4.6.3.2.
+	 */
+	FCRTH_DISTANCE = 0x6000,
+	/* KB below the end of the TX packet buffer: above the largest frame, section 8.2.3.9.16. */
+	TXPBTHRESH_DISTANCE_KB = 10,
+	/* Untagged MTU 1,500: 14 B header, 4 B VLAN tag, 4 B FCS. */
+	MAX_FRAME = 1500 + 14 + 4 + 4,
+	/*
+	 * Descriptors that the NIC fetches ahead, and how many free ones it needs to bother,
+	 * section 7.2.3.4. PTHRESH + WTHRESH must not exceed 40; WTHRESH 0 reports each RS at once.
+	 */
+	TX_PTHRESH = 36,
+	TX_HTHRESH = 8,
+};
+
+int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsigned timeout_us,
+	     const char *what)
+{
+	const struct ixdp_bus_ops *ops = port->bus->ops;
+	uint64_t deadline = ops->now_ns(port->bus) + timeout_us * UINT64_C(1000);
+	bool late = false;
+
+	for (;;) {
+		uint32_t value = reg_read(port, reg);
+
+		if ((value & mask) == (set ? mask : 0) && value != UINT32_MAX)
+			return 0;
+		if (value == UINT32_MAX && reg_read(port, REG_STATUS) == UINT32_MAX)
+			return ixdp_fail(ENODEV,
+					 "%s: device has gone: all registers read 0xffffffff "
+					 "(while waiting for %s)",
+					 port->bus->name, what);
+		if (late)
+			return ixdp_fail(ETIMEDOUT,
+					 "%s: %s (register 0x%05x, bits 0x%08x) is still %s after "
+					 "%u ms",
+					 port->bus->name, what, reg, mask, set ? "clear" : "set",
+					 timeout_us / 1000);
+		/* Looks once more after the deadline: we may have been preempted before it. */
+		late = ops->now_ns(port->bus) >= deadline;
+		delay_us(port, timeout_us < 1000 ? 10 : 100);
+	}
+}
+
+/* Section 4.6.3.1. The bits of all vectors; EIMC alone holds the first 31 of them. */
+static void interrupts_off(struct ixdp_port *port)
+{
+	reg_write(port, REG_EIMC, EIMC_ALL);
+	for (unsigned i = 0; i < REG_EIMC_EX_COUNT; i++)
+		reg_write(port, REG_N(EIMC_EX, i), EIMC_EX_ALL);
+}
+
+/*
+ * Clears a queue's ENABLE and waits until the NIC has finished its write-backs (sections 4.6.7.1.2
+ * and 4.6.8.1). Queues that are off already cost one read.
+ */
+static int queue_off(struct ixdp_port *port, uint32_t reg, const char *what)
+{
+	/* RXDCTL.ENABLE and TXDCTL.ENABLE are the same bit. */
+	if (!(reg_read(port, reg) & RXDCTL_ENABLE))
+		return 0;
+	reg_clear(port, reg, RXDCTL_ENABLE);
+	return reg_wait(port, reg, RXDCTL_ENABLE, false, 10000, what);
+}
+
+/* All queues, not only ours: an earlier user may have left others on. The first error counts. */
+static int queues_off(struct ixdp_port *port)
+{
+	int err = 0;
+
+	for (unsigned q = 0; q < REG_RXDCTL_COUNT && !err; q++)
+		err = queue_off(port, REG_N(RXDCTL, q), "RXDCTL.ENABLE");
+	for (unsigned q = 0; q < REG_RXDCTL_HIGH_COUNT && !err; q++)
+		err = queue_off(port, REG_N(RXDCTL_HIGH, q), "RXDCTL.ENABLE");
+	for (unsigned q = 0; q < REG_TXDCTL_COUNT && !err; q++)
+		err = queue_off(port, REG_N(TXDCTL, q), "TXDCTL.ENABLE");
+	/* Section 4.6.7.1.2: about 100 us more before the memory may be used for anything else. */
+	delay_us(port, 100);
+	return err;
+}
+
+/*
+ * Master disable, section 5.2.5.3.2: the NIC finishes what it asked of memory and asks no more.
+ * Returns false when it does not get there, which needs the second reset.
+ */
+static bool master_disable(struct ixdp_port *port)
+{
+	reg_set(port, REG_CTRL, CTRL_MASTER_DISABLE);
+	if (reg_wait(port, REG_STATUS, STATUS_MASTER_ENABLE, false, 80000,
+		     "STATUS.MASTER_ENABLE") == 0)
+		return true;
+
+	ixdp_log(IXDP_LOG_WARNING, "%s; flushing and resetting twice%s", ixdp_error(),
+		 port->bus->ops->transactions_pending(port->bus) ? " (transactions are pending)"
+								 : "");
+	/*
+	 * Flow control or a dead link may hold packets back that hold the requests back. Looped
+	 * back and not received they go away, section 5.2.5.3.2.
+	 */
+	reg_set(port, REG_HLREG0, HLREG0_LPBK);
+	reg_clear(port, REG_RXCTRL, RXCTRL_RXEN);
+	reg_set(port, REG_GCR_EXT, GCR_EXT_BUFFERS_CLEAR);
+	delay_us(port, 20);
+	reg_clear(port, REG_HLREG0, HLREG0_LPBK);
+	reg_clear(port, REG_GCR_EXT, GCR_EXT_BUFFERS_CLEAR);
+	return false;
+}
+
+/*
+ * Section 4.2.1.6.1, software reset.
+ * CHOICE: RST rather than LRST, which resets the link too and would cut off a management
+ * controller that shares it.
+ */
+static int software_reset(struct ixdp_port *port)
+{
+	reg_set(port, REG_CTRL, CTRL_RST);
+	/* Section 8.2.3.1.1: touch nothing for 1 ms, not even to look. */
+	delay_us(port, 1000);
+
+	int err = reg_wait(port, REG_CTRL, CTRL_RST, false, 100000, "CTRL.RST");
+
+	/* Section 4.6.3.2: 10 ms more for a smooth start. */
+	delay_us(port, 10000);
+	return err;
+}
+
+int device_reset(struct ixdp_port *port)
+{
+	bool quiet;
+	int err;
+
+	/* No register of an 82599 that answers has all bits set. */
+	if (reg_read(port, REG_STATUS) == UINT32_MAX)
+		return ixdp_fail(ENODEV,
+				 "%s: device does not answer: STATUS reads 0xffffffff (powered "
+				 "down, or gone?)",
+				 port->bus->name);
+
+	interrupts_off(port);
+	reg_clear(port, REG_RXCTRL, RXCTRL_RXEN);
+	/* A queue that hangs is no reason to give up: the reset ends it as well. */
+	if (queues_off(port) != 0)
+		ixdp_log(IXDP_LOG_WARNING, "%s; resetting", ixdp_error());
+	quiet = master_disable(port);
+	err = software_reset(port);
+	if (err == 0 && !quiet)
+		err = software_reset(port);
+	if (err == 0)
+		interrupts_off(port); /* causes may have latched meanwhile, section 4.6.3.1 */
+	return err;
+}
+
+/* The EEPROM has been read and is good; DMA is initialised. Section 4.6.3.2. */
+static int wait_ready(struct ixdp_port *port)
+{
+	int err = reg_wait(port, REG_EEC, EEC_ARD, true, 500000, "EEC.ARD");
+
+	if (err)
+		return err;
+	/* UNCLEAR: ARD is also set when there is no EEPROM or a bad one, so ask for both. */
+	if (!(reg_read(port, REG_EEC) & EEC_PRES))
+		return ixdp_fail(EIO, "%s: EEC.PRES (register 0x%05x) is clear: no valid EEPROM",
+				 port->bus->name, REG_EEC);
+
+	uint32_t fwsm = reg_read(port, REG_FWSM);
+
+	if (fwsm & FWSM_EXT_ERR)
+		return ixdp_fail(EIO,
+				 "%s: FWSM.EXT_ERR (register 0x%05x) is %u: the firmware reports "
+				 "an error",
+				 port->bus->name, REG_FWSM, FIELD_GET(FWSM_EXT_ERR, fwsm));
+	return reg_wait(port, REG_RDRXCTL, RDRXCTL_DMAIDONE, true, 500000, "RDRXCTL.DMAIDONE");
+}
+
+/* Receive address 0 comes from the EEPROM at reset. */
+static int read_mac(struct ixdp_port *port)
+{
+	uint32_t low = reg_read(port, REG_RAL);
+	uint32_t high = reg_read(port, REG_RAH);
+	static const uint8_t zero[6];
+
+	for (unsigned i = 0; i < 6; i++)
+		port->mac[i] = i < 4 ? low >> 8 * i : high >> 8 * (i - 4);
+	if (port->mac[0] & 1 || memcmp(port->mac, zero, 6) == 0)
+		return ixdp_fail(
+		    EIO,
+		    "%s: RAL/RAH 0 (registers 0x%05x, 0x%05x) hold "
+		    "%02x:%02x:%02x:%02x:%02x:%02x, not a unicast address: EEPROM bad?",
+		    port->bus->name, REG_RAL, REG_RAH, port->mac[0], port->mac[1], port->mac[2],
+		    port->mac[3], port->mac[4], port->mac[5]);
+	return 0;
+}
+
+static void write_zeros(struct ixdp_port *port, uint32_t reg, unsigned stride, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		reg_write(port, reg + i * stride, 0);
+}
+
+#define CLEAR_TABLE(port, name)                                                                    \
+	write_zeros(port, REG_##name, REG_##name##_STRIDE, REG_##name##_COUNT)
+
+/* Filters whose contents after reset are undefined, sections 8.2.3.7 and 8.2.3.27. */
+static void clear_tables(struct ixdp_port *port)
+{
+	CLEAR_TABLE(port, MTA);
+	CLEAR_TABLE(port, UTA);
+	CLEAR_TABLE(port, VFTA);
+	CLEAR_TABLE(port, VLVF);
+	CLEAR_TABLE(port, VLVFB);
+	CLEAR_TABLE(port, MPSAR);
+	CLEAR_TABLE(port, FTQF);
+	/* Receive addresses but the first, which is ours. */
+	write_zeros(port, REG_N(RAL, 1), REG_RAL_STRIDE, REG_RAL_COUNT - 1);
+	write_zeros(port, REG_N(RAH, 1), REG_RAH_STRIDE, REG_RAH_COUNT - 1);
+}
+
+/* A packet buffer register array: all in the first, nothing in the other seven. */
+static void first_of_eight(struct ixdp_port *port, uint32_t reg, uint32_t value)
+{
+	for (unsigned i = 0; i < 8; i++)
+		reg_write(port, reg + 4 * i, i == 0 ? value : 0);
+}
+
+static uint64_t ring_address(const struct ixdp_port *port, const struct desc *ring)
+{
+	return iova_of(&port->ring_iova, ring);
+}
+
+/* Section 4.6.7.1.1: one queue's registers, then on, and only then buffers and tail. */
+static int init_rx_queue(struct ixdp_port *port, unsigned q)
+{
+	struct rx_ring *ring = &port->rx[q];
+	uint64_t base = ring_address(port, ring->desc);
+	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
+	int err;
+
+	reg_write(port, REG_N(RDBAL, q), base & UINT32_MAX);
+	reg_write(port, REG_N(RDBAH, q), base >> 32);
+	reg_write(port, REG_N(RDLEN, q), size);
+	reg_write(port, REG_N(RDH, q), 0);
+	reg_write(port, REG_N(RDT, q), 0);
+	/*
+	 * Buffers of 2 KB, advanced descriptors for one buffer. DROP_EN: without it a queue that
+	 * nobody serves stops all others.
+	 */
+	reg_write(port, REG_N(SRRCTL, q),
+		  FIELD(SRRCTL_BSIZEPKT, IXDP_DATA_SIZE / 1024) |
+		      FIELD(SRRCTL_DESCTYPE, SRRCTL_DESCTYPE_ADVANCED) | SRRCTL_DROP_EN);
+	/* UNCLEAR: reserved, set after reset, and must be clear or payload is damaged on some
+	 * hosts. */
+	reg_clear(port, REG_N(DCA_RXCTRL, q), DCA_RXCTRL_MUST_BE_0);
+
+	reg_set(port, REG_N(RXDCTL, q), RXDCTL_ENABLE);
+	err = reg_wait(port, REG_N(RXDCTL, q), RXDCTL_ENABLE, true, 10000, "RXDCTL.ENABLE");
+	return err ? err : rx_ring_fill(ring);
+}
+
+/*
+ * The receive path as the datasheet lets it be stopped and started without cutting a packet in two:
+ * hold it in front of the security block, switch, let go. Section 4.6.7 and 8.2.3.12.5.
+ */
+static int rx_enable(struct ixdp_port *port, bool on)
+{
+	int err;
+
+	reg_set(port, REG_SECRXCTRL, SECRXCTRL_RX_DIS);
+	err = reg_wait(port, REG_SECRXSTAT, SECRXSTAT_RDY, true, 40000, "SECRXSTAT.RDY");
+	if (on)
+		reg_set(port, REG_RXCTRL, RXCTRL_RXEN);
+	else
+		reg_clear(port, REG_RXCTRL, RXCTRL_RXEN);
+	reg_clear(port, REG_SECRXCTRL, SECRXCTRL_RX_DIS);
+	return err;
+}
+
+static uint32_t filter_bits(bool promiscuous)
+{
+	return FCTRL_BAM | (promiscuous ? FCTRL_UPE | FCTRL_MPE : 0);
+}
+
+/* Section 4.6.7. */
+static int init_rx(struct ixdp_port *port)
+{
+	reg_write(port, REG_FCTRL, filter_bits(port->cfg.promiscuous));
+
+	/* CRC is stripped in two places, which must agree (section 8.2.3.22.8). */
+	reg_set(port, REG_HLREG0, HLREG0_RXCRCSTRP);
+	uint32_t rdrxctl = reg_read(port, REG_RDRXCTL) & ~(uint32_t)RDRXCTL_RSCFRSTSIZE;
+	/* The other two: section 8.2.3.8.8 wants them set, and RSCFRSTSIZE 0, by software. */
+	reg_write(port, REG_RDRXCTL,
+		  rdrxctl | RDRXCTL_CRCSTRIP | RDRXCTL_RSCACKC | RDRXCTL_FCOE_WRFIX);
+
+	/* MAXFRS counts with JUMBOEN only; without, a full frame with a VLAN tag would be too long.
+	 */
+	reg_write(port, REG_MAXFRS, FIELD(MAXFRS_MFS, MAX_FRAME));
+	reg_set(port, REG_HLREG0, HLREG0_JUMBOEN);
+	first_of_eight(port, REG_RXPBSIZE, FIELD(RXPBSIZE_SIZE, RX_PACKET_BUFFER_KB));
+
+	/* Snooping stays on for all that the NIC writes: buffers are in our caches. */
+	reg_set(port, REG_CTRL_EXT, CTRL_EXT_NS_DIS);
+
+	for (unsigned q = 0; q < port->rx_queues; q++) {
+		int err = init_rx_queue(port, q);
+
+		if (err)
+			return err;
+	}
+	return port->rx_queues > 0 ? rx_enable(port, true) : 0;
+}
+
+/* Section 4.6.8.1. */
+static int init_tx_queue(struct ixdp_port *port, unsigned q)
+{
+	struct tx_ring *ring = &port->tx[q];
+	uint64_t base = ring_address(port, ring->desc);
+	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
+
+	reg_write(port, REG_N(TDBAL, q), base & UINT32_MAX);
+	reg_write(port, REG_N(TDBAH, q), base >> 32);
+	reg_write(port, REG_N(TDLEN, q), size);
+	reg_write(port, REG_N(TDH, q), 0);
+	reg_write(port, REG_N(TDT, q), 0);
+	/* Relaxed ordering would let DD of a later descriptor overtake an earlier one's. */
+	reg_clear(port, REG_N(DCA_TXCTRL, q), DCA_TXCTRL_DESC_WB_RO);
+
+	reg_write(port, REG_N(TXDCTL, q),
+		  FIELD(TXDCTL_PTHRESH, TX_PTHRESH) | FIELD(TXDCTL_HTHRESH, TX_HTHRESH) |
+		      TXDCTL_ENABLE);
+	return reg_wait(port, REG_N(TXDCTL, q), TXDCTL_ENABLE, true, 10000, "TXDCTL.ENABLE");
+}
+
+/* Section 4.6.8. */
+static int init_tx(struct ixdp_port *port)
+{
+	/* The NIC appends the CRC and pads to 60 B. */
+	reg_set(port, REG_HLREG0, HLREG0_TXCRCEN | HLREG0_TXPADEN);
+
+	/* No traffic classes, one packet buffer, which only changes while the arbiter is off. */
+	reg_set(port, REG_RTTDCS, RTTDCS_ARBDIS);
+	reg_write(port, REG_MTQC, 0);
+	first_of_eight(port, REG_TXPBSIZE, FIELD(TXPBSIZE_SIZE, TX_PACKET_BUFFER_KB));
+	first_of_eight(port, REG_TXPBTHRESH,
+		       FIELD(TXPBTHRESH_THRESH, TX_PACKET_BUFFER_KB - TXPBTHRESH_DISTANCE_KB));
+	/* Section 8.2.3.9.1: all it can have, as there is no DCB to divide it. */
+	reg_write(port, REG_DTXMXSZRQ, DTXMXSZRQ_MAX_BYTES);
+	reg_clear(port, REG_RTTDCS, RTTDCS_ARBDIS);
+
+	/* Before any queue: TXDCTL.ENABLE does not come on without it. */
+	reg_set(port, REG_DMATXCTL, DMATXCTL_TE);
+	for (unsigned q = 0; q < port->tx_queues; q++) {
+		int err = init_tx_queue(port, q);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int device_init(struct ixdp_port *port)
+{
+	int err = wait_ready(port);
+
+	if (err == 0)
+		err = read_mac(port);
+	if (err)
+		return err;
+
+	/* Counters clear when read; what they hold now is not ours. */
+	stats_clear(port);
+
+	/*
+	 * Flow control is off: no pause frames sent or obeyed, yet the threshold must be right
+	 * (section 4.6.3.2).
+	 */
+	reg_write(port, REG_FCCFG, 0);
+	reg_write(port, REG_MFLCN, 0);
+	reg_write(port, REG_FCRTL, 0);
+	reg_write(port, REG_FCRTH, (RX_PACKET_BUFFER_KB * 1024 - FCRTH_DISTANCE) & FCRTH_RTH);
+
+	clear_tables(port);
+
+	err = init_rx(port);
+	if (err == 0)
+		err = init_tx(port);
+	if (err == 0)
+		err = link_start(port);
+	if (err == 0)
+		/* Tells a management controller that a driver is there, section 8.2.3.1.3. */
+		reg_set(port, REG_CTRL_EXT, CTRL_EXT_DRV_LOAD);
+	return err;
+}
+
+/*
+ * Ends all DMA for good: what is under way is finished, the rest is not begun. After an error the
+ * NIC may still be writing, and its memory must not go to anybody else.
+ */
+int device_stop(struct ixdp_port *port)
+{
+	if (port->rx_queues > 0 && rx_enable(port, false) != 0)
+		ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
+	return device_reset(port);
+}
+
+int ixdp_promiscuous_set(struct ixdp_port *port, bool on)
+{
+	/* FCTRL may only change while nothing is received, section 8.2.3.7.1. */
+	int err = rx_enable(port, false);
+
+	if (err == 0) {
+		reg_write(port, REG_FCTRL, filter_bits(on));
+		port->cfg.promiscuous = on;
+	}
+	return port->rx_queues > 0 ? rx_enable(port, true) : err;
+}
+
+void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6])
+{
+	memcpy(mac, port->mac, 6);
+}
+
+int ixdp_mac_set(struct ixdp_port *port, const uint8_t mac[6])
+{
+	static const uint8_t zero[6];
+
+	if (mac[0] & 1 || memcmp(mac, zero, 6) == 0)
+		return ixdp_fail(EINVAL,
+				 "%s: %02x:%02x:%02x:%02x:%02x:%02x is not a unicast address",
+				 port->bus->name, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	/* Not valid while half of it is there, section 8.2.3.7.9. */
+	reg_write(port, REG_RAH, 0);
+	reg_write(port, REG_RAL, mac[0] | mac[1] << 8 | mac[2] << 16 | (uint32_t)mac[3] << 24);
+	reg_write(port, REG_RAH, mac[4] | mac[5] << 8 | RAH_AV);
+	memcpy(port->mac, mac, 6);
+	return 0;
+}

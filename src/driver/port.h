@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A port from the inside: its rings, and how the rest of the driver touches registers.
+ */
+#pragma once
+
+#include <ixdp/port.h>
+
+#include <pthread.h>
+#include <stdalign.h>
+
+#include "../base/error.h"
+#include "../bus/bus.h"
+#include "../mem/pool.h"
+#include "regs.h"
+
+/*
+ * Indices of rings run freely and are masked on use: differences are then counts, without a special
+ * case at the end of the ring.
+ */
+struct rx_ring {
+	alignas(64) struct desc *desc;
+	uint8_t **buf;	 /* the buffer behind each descriptor */
+	uint32_t mask;	 /* descriptors - 1 */
+	uint32_t next;	 /* where the next frame will appear */
+	uint32_t refill; /* first descriptor that has no buffer */
+	bool skipping;	 /* inside a frame that is too long for one buffer */
+	volatile uint32_t *doorbell;
+	struct ixdp_pool *pool;
+	struct iova_table iova; /* of the pool */
+
+	/* Written by the queue's thread only; read by ixdp_stats_get(). */
+	uint64_t packets, bytes, len_zero, oversize, errors, nobuf;
+};
+
+struct tx_ring {
+	alignas(64) struct desc *desc;
+	uint8_t **buf;	   /* the buffer behind each descriptor */
+	uint32_t mask;	   /* descriptors - 1 */
+	uint32_t next;	   /* where the next packet goes */
+	uint32_t clean;	   /* first descriptor whose buffer has not been taken back */
+	uint32_t head_reg; /* TDH of this queue */
+	volatile uint32_t *doorbell;
+	struct ixdp_pool *pool;
+	struct iova_table iova; /* of the pool */
+
+	uint64_t taken; /* as above */
+};
+
+/* The NIC's read-to-clear counters, added up (stats.c). */
+struct hw_totals {
+	uint64_t tx_packets, tx_bytes, missed, no_desc, crc, undersize, oversize;
+};
+
+struct ixdp_port {
+	struct rx_ring *rx;
+	struct tx_ring *tx;
+	unsigned rx_queues;
+	unsigned tx_queues;
+
+	struct ixdp_bus *bus;
+	struct ixdp_config cfg;
+	struct ixdp_pool *pool;
+	struct dma_mem *ring_mem; /* the descriptors of all rings */
+	struct iova_table ring_iova;
+	struct iova_table pool_iova;
+	uint8_t mac[6];
+
+	pthread_mutex_t stats_lock;
+	struct hw_totals totals;
+};
+
+/* device.c: the NIC as a whole. 0 or -errno with ixdp_error(). */
+int device_reset(struct ixdp_port *port);
+int device_init(struct ixdp_port *port);
+int device_stop(struct ixdp_port *port);
+
+/* rx.c, tx.c. The empty function leaves the ring without buffers; the queue is disabled by then. */
+int rx_ring_fill(struct rx_ring *ring);
+void rx_ring_empty(struct rx_ring *ring);
+void tx_ring_empty(struct tx_ring *ring);
+
+/* link.c */
+int link_start(struct ixdp_port *port);
+
+/* stats.c */
+void stats_clear(struct ixdp_port *port);
+
+static inline uint32_t reg_read(struct ixdp_port *port, uint32_t reg)
+{
+	return port->bus->ops->read32(port->bus, reg);
+}
+
+static inline void reg_write(struct ixdp_port *port, uint32_t reg, uint32_t value)
+{
+	port->bus->ops->write32(port->bus, reg, value);
+}
+
+static inline void reg_set(struct ixdp_port *port, uint32_t reg, uint32_t bits)
+{
+	reg_write(port, reg, reg_read(port, reg) | bits);
+}
+
+static inline void reg_clear(struct ixdp_port *port, uint32_t reg, uint32_t bits)
+{
+	reg_write(port, reg, reg_read(port, reg) & ~bits);
+}
+
+static inline void delay_us(struct ixdp_port *port, unsigned us)
+{
+	port->bus->ops->delay_us(port->bus, us);
+}
+
+/*
+ * Waits until all bits of mask are set (or clear), at most timeout_us. what: register and field for
+ * the message. Returns 0, -ETIMEDOUT, or -ENODEV when the device has gone, with ixdp_error().
+ */
+int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsigned timeout_us,
+	     const char *what);
+
+/* A value that one thread changes and others may read at any time. */
+static inline void counter_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+/*
+ * Tells the NIC how far it may go. Release: it must find the descriptors written before, and the
+ * packets behind them. The NIC's side of the pair is its fetch of the ring after it saw the tail.
+ * x86 keeps stores in order by itself, to uncached memory too; Arm needs the outer shareable
+ * barrier where the store goes to a device.
+ */
+static inline void doorbell_ring(volatile uint32_t *doorbell, uint32_t tail)
+{
+#if defined(__aarch64__)
+	__asm__ volatile("dmb oshst" ::: "memory");
+#endif
+	__atomic_store_n(doorbell, htole32(tail), __ATOMIC_RELEASE);
+}

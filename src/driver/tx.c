@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sending, section 7.2. Software appends descriptors at `next` and tells the NIC by TDT; the NIC
+ * sends in order. It reports (DD) only on descriptors that ask for it by RS: every 32nd, at indices
+ * 31, 63, ... Everything up to a done one is done, so one look takes back 32 buffers. The distance
+ * must not exceed 40 while TXDCTL.WTHRESH is 0, or the NIC stops.
+ */
+#include "port.h"
+
+#include <errno.h>
+
+/* Descriptors between two with RS, aligned. A chunk of the pool, so that it is one copy. */
+enum { RS_DISTANCE = POOL_CHUNK };
+
+/* What the data descriptor of a packet in one piece says besides its length, section 7.2.3.2.4. */
+#define TXD_PACKET (TXD_DTYP_DATA | TXD_DEXT | TXD_IFCS | TXD_EOP)
+
+/*
+ * Takes back the buffers of completed chunks. A DD left from an earlier lap cannot be mistaken for
+ * a new one: a chunk is looked at only when all of it is in use, so its last descriptor was
+ * rewritten.
+ */
+static void tx_reclaim(struct tx_ring *ring)
+{
+	for (;;) {
+		uint32_t n = RS_DISTANCE - ring->clean % RS_DISTANCE;
+		uint32_t first = ring->clean & ring->mask;
+
+		if (ring->next - ring->clean < n)
+			return;
+		/* Acquire: the NIC has read the buffers before it said so; we may reuse them after.
+		 */
+		if (!(desc_look(&ring->desc[first + n - 1]) & TXD_DD))
+			return;
+		pool_give(ring->pool, &ring->buf[first], n, OWNER_RING);
+		ring->clean += n;
+	}
+}
+
+static int refuse(const struct ixdp_port *port, const struct ixdp_pkt *pkt)
+{
+	return ixdp_fail(EINVAL,
+			 "%s: cannot send packet of %u bytes, flags 0x%x, buffer %p: it must be 1 "
+			 "to %u bytes, in one element, in a buffer of the caller's",
+			 port->bus->name, pkt->len, pkt->flags, (void *)ixdp_pkt_buffer(pkt),
+			 IXDP_DATA_SIZE);
+}
+
+int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts, unsigned n)
+{
+	if (unlikely(queue >= port->tx_queues))
+		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
+				 queue, port->tx_queues);
+
+	struct tx_ring *ring = &port->tx[queue];
+
+	tx_reclaim(ring);
+
+	/* One descriptor stays unused: a full ring would look like an empty one, TDT == TDH. */
+	uint32_t room = ring->mask - (ring->next - ring->clean);
+	uint32_t next = ring->next;
+
+	if (n > room)
+		n = room;
+	for (const struct ixdp_pkt *pkt = pkts; pkt < pkts + n; pkt++, next++) {
+		uint32_t slot = next & ring->mask;
+		uint64_t rs = (uint64_t)(slot % RS_DISTANCE == RS_DISTANCE - 1) << TXD_RS_LOW;
+		uint64_t len = pkt->len;
+
+		if (unlikely(len - 1 >= IXDP_DATA_SIZE || pkt->flags & IXDP_PKT_CONTD ||
+			     !pool_handover(ring->pool, ixdp_pkt_buffer(pkt), OWNER_CALLER,
+					    OWNER_RING))) {
+			if (pkt == pkts)
+				return refuse(port, pkt);
+			break;
+		}
+		ring->buf[slot] = ixdp_pkt_buffer(pkt);
+		ring->desc[slot].qw0 = htole64(iova_of(&ring->iova, pkt->data));
+		/* Clears DD of the last lap. PAYLEN is the length of the frame, section 7.2.3.2.4.
+		 */
+		ring->desc[slot].qw1 = htole64(TXD_PACKET | rs | len | len << TXD_PAYLEN_LOW);
+	}
+
+	n = next - ring->next;
+	if (n > 0) {
+		ring->next = next;
+		doorbell_ring(ring->doorbell, next & ring->mask);
+		counter_add(&ring->taken, n);
+	}
+	return n;
+}
+
+/* Takes back n buffers from clean on, over the end of the ring if need be. */
+static void tx_take_back(struct tx_ring *ring, uint32_t n)
+{
+	for (; n > 0; n--)
+		pool_give(ring->pool, &ring->buf[ring->clean++ & ring->mask], 1, OWNER_RING);
+}
+
+int ixdp_tx_clean(struct ixdp_port *port, unsigned queue)
+{
+	if (queue >= port->tx_queues)
+		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
+				 queue, port->tx_queues);
+
+	struct tx_ring *ring = &port->tx[queue];
+	uint32_t before = ring->clean;
+
+	tx_reclaim(ring);
+	/*
+	 * What is left is less than a chunk, or not sent yet. The NIC moves TDH when the data is in
+	 * its FIFO (section 8.2.3.9.8), so buffers in front of it are free even without DD. A gone
+	 * device reads as all ones, which is beyond any ring.
+	 */
+	uint32_t head = reg_read(port, ring->head_reg);
+	uint32_t done = (head - ring->clean) & ring->mask;
+
+	if (head <= ring->mask && done <= ring->next - ring->clean)
+		tx_take_back(ring, done);
+	return ring->clean - before;
+}
+
+void tx_ring_empty(struct tx_ring *ring)
+{
+	tx_take_back(ring, ring->next - ring->clean);
+	ring->next = ring->clean = 0;
+}
