@@ -269,8 +269,8 @@ static void measure(struct bench *b, unsigned rounds, bool json)
 
 	if (!samples)
 		fail("out of memory");
-	for (unsigned round = 0; round < rounds; round++) {
-		for (unsigned c = 0; c < MODES * BATCHES; c++) {
+	for (size_t round = 0; round < rounds; round++) {
+		for (size_t c = 0; c < MODES * BATCHES; c++) {
 			struct sample *sample = &samples[c * rounds + round];
 
 			run_group(b, &modes[c / BATCHES], batches[c % BATCHES], sample);
@@ -291,7 +291,7 @@ static void measure(struct bench *b, unsigned rounds, bool json)
 		       "%s per packet\nmode     batch   median  minimum       ns  groups\n",
 		       BENCH_FLAGS, pool.huge_pages ? "huge" : "ordinary",
 		       PROBE * PROBE_LATENCY / best, unit);
-	for (unsigned c = 0; c < MODES * BATCHES; c++)
+	for (size_t c = 0; c < MODES * BATCHES; c++)
 		report(&modes[c / BATCHES], batches[c % BATCHES], &samples[c * rounds], rounds,
 		       best * 1.05, ns_per_cycle, json);
 	free(samples);
