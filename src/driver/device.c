@@ -18,8 +18,7 @@
 enum { RX_PACKET_BUFFER_KB = 512, TX_PACKET_BUFFER_KB = 160 };
 
 enum {
-	/* Bytes below the end of the RX packet buffer at which it counts as full, section 4.6.3.2.
-	 */
+	/* Bytes below the end of the RX packet buffer where it counts as full, section 4.6.3.2. */
 	FCRTH_DISTANCE = 0x6000,
 	/* KB below the end of the TX packet buffer: above the largest frame, section 8.2.3.9.16. */
 	TXPBTHRESH_DISTANCE_KB = 10,
@@ -311,8 +310,7 @@ static int init_rx(struct ixdp_port *port)
 	reg_write(port, REG_RDRXCTL,
 		  rdrxctl | RDRXCTL_CRCSTRIP | RDRXCTL_RSCACKC | RDRXCTL_FCOE_WRFIX);
 
-	/* MAXFRS counts with JUMBOEN only; without, a full frame with a VLAN tag would be too long.
-	 */
+	/* MAXFRS counts with JUMBOEN only; without it, full frames with a VLAN tag are too long. */
 	reg_write(port, REG_MAXFRS, FIELD(MAXFRS_MFS, MAX_FRAME));
 	reg_set(port, REG_HLREG0, HLREG0_JUMBOEN);
 	first_of_eight(port, REG_RXPBSIZE, FIELD(RXPBSIZE_SIZE, RX_PACKET_BUFFER_KB));

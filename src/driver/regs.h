@@ -255,9 +255,9 @@ struct desc {
 /* Advanced receive descriptor, write-back format, section 7.1.6.2: bits of qw1. */
 #define RXD_DD (UINT64_C(1) << 0)
 #define RXD_EOP (UINT64_C(1) << 1)
-#define RXD_ERR_CE (UINT64_C(1) << 24) /* CRC */
-#define RXD_ERR_LE (UINT64_C(1) << 25) /* length */
-#define RXD_ERR_PE (UINT64_C(1) << 27) /* MAC packet error */
+#define RXD_ERR_CE (UINT64_C(1) << 24)	/* CRC */
+#define RXD_ERR_LE (UINT64_C(1) << 25)	/* length */
+#define RXD_ERR_PE (UINT64_C(1) << 27)	/* MAC packet error */
 #define RXD_ERR_OSE (UINT64_C(1) << 28) /* oversize */
 #define RXD_ERR_USE (UINT64_C(1) << 29) /* undersize */
 /* IPE and L4E, bits 31 and 30, speak of checksums inside the frame; the frame itself is whole. */

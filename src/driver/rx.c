@@ -70,41 +70,44 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 				 queue, port->rx_queues);
 
 	struct rx_ring *ring = &port->rx[queue];
-	uint64_t bytes = 0;
-	unsigned got = 0;
 
 	/* First, so that a ring which ran dry for want of buffers comes back to life. */
 	if (ring->next - ring->refill >= POOL_CHUNK)
 		rx_refill(ring);
 
-	while (got < n) {
-		uint32_t slot = ring->next & ring->mask;
+	uint32_t next = ring->next;
+	uint64_t bytes = 0;
+	unsigned got = 0;
+
+	for (; got < n; next++) {
+		uint32_t slot = next & ring->mask;
+		uint8_t *buf = ring->buf[slot];
 		uint64_t done = desc_look(&ring->desc[slot]);
 		uint16_t len = done >> RXD_LEN_LOW;
 
 		if (!(done & RXD_DD))
 			break;
-		ring->next++;
 		if (unlikely((done & (RXD_EOP | RXD_ERR_FRAME)) != RXD_EOP || len == 0 ||
 			     ring->skipping)) {
-			rx_discard(ring, ring->buf[slot], done);
+			rx_discard(ring, buf, done);
 			continue;
 		}
-		pool_handover(ring->pool, ring->buf[slot], OWNER_RING, OWNER_CALLER);
+		pool_handover(ring->pool, buf, OWNER_RING, OWNER_CALLER);
 		pkts[got++] = (struct ixdp_pkt){
-		    .data = ring->buf[slot] + IXDP_HEADROOM,
+		    .data = buf + IXDP_HEADROOM,
 		    .len = len,
 		    .headroom = IXDP_HEADROOM,
 		};
 		bytes += len;
 	}
 
+	ring->next = next;
 	counter_add(&ring->packets, got);
 	counter_add(&ring->bytes, bytes);
 	return got;
 }
 
-/* Before the queue is enabled: a buffer behind every descriptor; 0 or -ENOBUFS. */
+/* Once the queue is enabled: a buffer behind every descriptor; 0 or -ENOBUFS. */
 int rx_ring_fill(struct rx_ring *ring)
 {
 	ring->next = ring->mask + 1; /* as if a whole lap had been received */

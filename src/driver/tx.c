@@ -28,8 +28,7 @@ static void tx_reclaim(struct tx_ring *ring)
 
 		if (ring->next - ring->clean < n)
 			return;
-		/* Acquire: the NIC has read the buffers before it said so; we may reuse them after.
-		 */
+		/* Acquire: the NIC has read the buffers before it said so; they change after. */
 		if (!(desc_look(&ring->desc[first + n - 1]) & TXD_DD))
 			return;
 		pool_give(ring->pool, &ring->buf[first], n, OWNER_RING);
@@ -56,38 +55,41 @@ int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
 
 	tx_reclaim(ring);
 
-	/* One descriptor stays unused: a full ring would look like an empty one, TDT == TDH. */
-	uint32_t room = ring->mask - (ring->next - ring->clean);
+	/* In locals, as the compiler must assume that the stores below could change the ring. */
+	const struct iova_table iova = ring->iova;
+	struct desc *desc = ring->desc;
+	uint8_t **buf = ring->buf;
+	uint32_t mask = ring->mask;
 	uint32_t next = ring->next;
+	/* One descriptor stays unused: a full ring would look like an empty one, TDT == TDH. */
+	uint32_t room = mask - (next - ring->clean);
+	unsigned taken;
 
 	if (n > room)
 		n = room;
-	for (const struct ixdp_pkt *pkt = pkts; pkt < pkts + n; pkt++, next++) {
-		uint32_t slot = next & ring->mask;
-		uint64_t rs = (uint64_t)(slot % RS_DISTANCE == RS_DISTANCE - 1) << TXD_RS_LOW;
+	for (taken = 0; taken < n; taken++) {
+		const struct ixdp_pkt *pkt = &pkts[taken];
+		uint32_t slot = (next + taken) & mask;
 		uint64_t len = pkt->len;
 
-		if (unlikely(len - 1 >= IXDP_DATA_SIZE || pkt->flags & IXDP_PKT_CONTD ||
-			     !pool_handover(ring->pool, ixdp_pkt_buffer(pkt), OWNER_CALLER,
-					    OWNER_RING))) {
-			if (pkt == pkts)
-				return refuse(port, pkt);
+		if (unlikely(
+			len - 1 >= IXDP_DATA_SIZE || pkt->flags & IXDP_PKT_CONTD ||
+			!pool_handover(ring->pool, ixdp_pkt_buffer(pkt), OWNER_CALLER, OWNER_RING)))
 			break;
-		}
-		ring->buf[slot] = ixdp_pkt_buffer(pkt);
-		ring->desc[slot].qw0 = htole64(iova_of(&ring->iova, pkt->data));
-		/* Clears DD of the last lap. PAYLEN is the length of the frame, section 7.2.3.2.4.
-		 */
-		ring->desc[slot].qw1 = htole64(TXD_PACKET | rs | len | len << TXD_PAYLEN_LOW);
+		buf[slot] = ixdp_pkt_buffer(pkt);
+		desc[slot].qw0 = htole64(iova_of(&iova, pkt->data));
+		/* PAYLEN is the whole frame's length. DD of the last lap goes with the rest. */
+		desc[slot].qw1 = htole64(TXD_PACKET | len | len << TXD_PAYLEN_LOW);
 	}
+	if (unlikely(taken == 0))
+		return n > 0 ? refuse(port, pkts) : 0;
 
-	n = next - ring->next;
-	if (n > 0) {
-		ring->next = next;
-		doorbell_ring(ring->doorbell, next & ring->mask);
-		counter_add(&ring->taken, n);
-	}
-	return n;
+	for (uint32_t i = next | (RS_DISTANCE - 1); i - next < taken; i += RS_DISTANCE)
+		desc[i & mask].qw1 |= htole64(TXD_RS);
+	ring->next = next + taken;
+	doorbell_ring(ring->doorbell, ring->next & mask);
+	counter_add(&ring->taken, taken);
+	return taken;
 }
 
 /* Takes back n buffers from clean on, over the end of the ring if need be. */
