@@ -58,8 +58,9 @@ struct ixdp_pool_config {
 /*
  * Makes a pool of packet buffers.
  * pool: receives it; the caller owns it and gives it to ports by ixdp_config.pool.
- * Returns 0; -EINVAL (no buffers, too many), -ENOMEM (too few huge pages; ixdp_error() says how
- * many are needed and free), -ENOENT (no hugetlbfs mount), -EMFILE (too many pools).
+ * Returns 0; -EINVAL (no buffers, too many, no such node), -ENOMEM (too few huge pages;
+ * ixdp_error() says how many are needed and free), -ENOENT (no hugetlbfs mount), -EMFILE (too many
+ * pools).
  * Any thread may call it.
  */
 IXDP_API int ixdp_pool_create(struct ixdp_pool **pool, const struct ixdp_pool_config *cfg);
@@ -81,7 +82,8 @@ IXDP_API int ixdp_alloc(struct ixdp_pool *pool, struct ixdp_pkt *pkts, unsigned 
 /*
  * Gives n buffers of the caller back to the pool that they came from. Any thread may call it.
  * A debug build finds a buffer that is not the caller's or not the pool's, names it through the
- * log, counts it (ixdp_pool_stats.bad_frees), and leaves it where it is.
+ * log, counts it (ixdp_pool_stats.bad_frees), and leaves it where it is. In a release build the
+ * behaviour is undefined.
  */
 IXDP_API void ixdp_free(struct ixdp_pool *pool, const struct ixdp_pkt *pkts, unsigned n);
 

@@ -5,9 +5,9 @@
  *
  * The files outlive a process that dies: its card may still write into them, so the pages must not
  * go to anybody else before the card has been reset. Each process that uses DMA has a folder
- * <mount>/ixdp-<pid>-<start time>/ which holds its memory files, a file it keeps locked while it
- * lives, and one empty file per device that may write into them. Who opens such a device next resets
- * it, and calls dma_leftovers_clear().
+ * <mount>/ixdp-<pid>-<start time>/, locked while it lives, which holds its memory files, and one
+ * empty file per device that may write into them. Who opens such a device next resets it, and calls
+ * dma_leftovers_clear().
  */
 #pragma once
 
@@ -18,9 +18,9 @@
 enum { DMA_HUGE_PAGE = 2 * 1024 * 1024 };
 
 struct dma_mem {
-	uint8_t *addr;	/* zeroed; aligned to DMA_HUGE_PAGE if huge, else to a page */
-	size_t size;	/* bytes, rounded up to whole pages */
-	size_t page;	/* contiguous for a device up to multiples of this: DMA_HUGE_PAGE, or size */
+	uint8_t *addr; /* zeroed; aligned to DMA_HUGE_PAGE if huge, else to a page */
+	size_t size;   /* bytes, rounded up to whole pages */
+	size_t page;   /* contiguous for a device up to multiples of this: DMA_HUGE_PAGE, or size */
 	bool huge;
 	int numa_node;	/* as asked for: -1 anywhere */
 	char path[256]; /* the file; empty for ordinary pages */
@@ -30,12 +30,16 @@ struct dma_mem {
 /*
  * Allocates size bytes (rounded up) on a NUMA node (-1: any), on huge pages; if there are none and
  * ordinary is true, on ordinary pages, with one log line (warning) a process saying so.
- * mem: receives it, caller owns it. Returns 0 or -errno with ixdp_error(): -ENOENT no mount, -ENOMEM
- * too few pages (needed and free counts, also of the node), -EACCES mount not writable.
+ * mem: receives it, caller owns it. Returns 0 or -errno with ixdp_error(): -ENOENT no mount,
+ * -ENOMEM too few pages (needed and free counts, also of the node), -EACCES mount not writable,
+ * -EINVAL no such node.
  */
 int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary);
 
-/* Unmaps, unlinks, frees. No device may write into it any more. */
+/*
+ * Unmaps, unlinks, frees. No device may write into it any more. In a child of fork() the file,
+ * which is its parent's, stays.
+ */
 void dma_free(struct dma_mem *mem);
 
 /*

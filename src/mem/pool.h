@@ -31,8 +31,8 @@ void pool_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n, enum bu
 bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner from,
 		   enum buffer_owner to);
 #else
-static inline bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf,
-				 enum buffer_owner from, enum buffer_owner to)
+static inline bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner from,
+				 enum buffer_owner to)
 {
 	(void)pool, (void)buf, (void)from, (void)to;
 	return true;
@@ -53,9 +53,9 @@ void pool_release(struct ixdp_pool *pool, unsigned needed);
 void pool_flush(struct ixdp_pool *pool);
 
 /*
- * The pool that ports share which were given none: made at first use, big enough for `needed` and as
- * much again, ordinary pages allowed only if `ordinary`; gone with the last reference. pool_default()
- * counts a reference, pool_default_put() gives it back.
+ * The pool that ports share which were given none: made at first use, big enough for `needed` and
+ * as much again, ordinary pages allowed only if `ordinary`; gone with the last reference.
+ * pool_default() counts a reference, pool_default_put() gives it back.
  */
 int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary);
 void pool_default_put(struct ixdp_pool *pool);

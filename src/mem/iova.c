@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "iova.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* /proc/PID/pagemap: one of these per page; see Documentation/admin-guide/mm/pagemap.rst. */
+#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+#define PAGEMAP_PFN ((UINT64_C(1) << 55) - 1)
+
+static const char *pagemap_file = "/proc/self/pagemap";
+
+void iova_set_pagemap_file(const char *path)
+{
+	pagemap_file = path ? path : "/proc/self/pagemap";
+}
+
+void iova_identity(struct iova_table *table, const struct dma_mem *mem)
+{
+	static const uint64_t zero;
+
+	*table = (struct iova_table){(uintptr_t)mem->addr, 63, &zero};
+}
+
+/* The physical address of a huge page that begins at addr. */
+static int read_physical(int fd, uintptr_t addr, uint64_t *phys)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
+	ssize_t n = pread(fd, &entry, sizeof(entry), (off_t)(addr / page * sizeof(entry)));
+
+	if (n < 0)
+		return ixdp_fail(EIO, "%s: %s", pagemap_file, strerror(errno));
+	if (n != sizeof(entry))
+		return ixdp_fail(EIO, "%s: entry of address 0x%" PRIxPTR " ends after %zd bytes",
+				 pagemap_file, addr, n);
+	if (!(entry & PAGEMAP_PRESENT))
+		return ixdp_fail(EFAULT, "%s: page at 0x%" PRIxPTR " is not present", pagemap_file,
+				 addr);
+	if (!(entry & PAGEMAP_PFN))
+		return ixdp_fail(
+		    EPERM,
+		    "%s: the kernel hides physical addresses from this process: run as "
+		    "root (CAP_SYS_ADMIN), or bind the NIC to vfio-pci",
+		    pagemap_file);
+	*phys = (entry & PAGEMAP_PFN) * page;
+	if (*phys % DMA_HUGE_PAGE)
+		return ixdp_fail(EINVAL, "%s: page at 0x%" PRIxPTR " is not a huge page",
+				 pagemap_file, addr);
+	return 0;
+}
+
+static int read_all(struct dma_mem *mem)
+{
+	size_t pages = mem->size / DMA_HUGE_PAGE;
+	uint64_t *delta = calloc(pages, sizeof(*delta));
+	int fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
+	int err = 0;
+
+	if (fd < 0)
+		err = ixdp_fail(errno, "%s: %s", pagemap_file, strerror(errno));
+	else if (!delta)
+		err = ixdp_fail(ENOMEM, "out of memory");
+	for (size_t i = 0; !err && i < pages; i++) {
+		uintptr_t addr = (uintptr_t)mem->addr + i * DMA_HUGE_PAGE;
+		err = read_physical(fd, addr, &delta[i]);
+		delta[i] -= addr;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		free(delta);
+	else
+		mem->phys = delta;
+	return err;
+}
+
+int iova_physical(struct iova_table *table, struct dma_mem *mem)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of every mem->phys */
+	int err = 0;
+
+	if (!mem->huge)
+		return ixdp_fail(EINVAL, "memory is on ordinary pages, which may move: this device "
+					 "needs huge pages: run setup-hugetlbfs.sh");
+	pthread_mutex_lock(&lock);
+	if (!mem->phys)
+		err = read_all(mem);
+	pthread_mutex_unlock(&lock);
+	if (!err)
+		*table = (struct iova_table){(uintptr_t)mem->addr, 21, mem->phys};
+	return err;
+}
