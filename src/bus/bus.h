@@ -20,15 +20,15 @@ struct ixdp_bus_ops {
 	volatile uint32_t *(*doorbell)(struct ixdp_bus *bus, uint32_t reg);
 
 	/*
-	 * Lets the device use the memory, and fills the table that translates its addresses; the table
-	 * stays valid until dma_unmap. 0 or -errno with ixdp_error().
+	 * Lets the device use the memory, and fills the table that translates its addresses; the
+	 * table stays valid until dma_unmap. 0 or -errno with ixdp_error().
 	 */
 	int (*dma_map)(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table);
 	void (*dma_unmap)(struct ixdp_bus *bus, struct dma_mem *mem);
 
 	/*
-	 * Bus mastering. On: once the device was reset and before it gets rings; leftovers of crashed
-	 * users are cleared first, the mark for ours is set. Off: when it is quiet.
+	 * Bus mastering. On: once the device was reset and before it gets rings; leftovers of
+	 * crashed users are cleared first, the mark for ours is set. Off: when it is quiet.
 	 */
 	int (*dma_enable)(struct ixdp_bus *bus, bool on);
 
@@ -57,9 +57,9 @@ struct ixdp_bus {
 };
 
 /*
- * Reaches the NIC of that name, by its form. The device may be in any state afterwards, and may even
- * be doing DMA for a process that died: quiet and reset it first.
- * force: take it although it is in use. Returns 0 or -errno with ixdp_error().
+ * Reaches the NIC of that name, by its form. The device may be in any state afterwards, and may
+ * even be doing DMA for a process that died: quiet and reset it first. force: take it although it
+ * is in use. Returns 0 or -errno with ixdp_error().
  */
 int bus_open(struct ixdp_bus **bus, const char *name, bool force);
 
