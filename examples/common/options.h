@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The options that all programs have, and how they complain about them: by name, exit code 2. */
+#pragma once
+
+#include <argp.h>
+#include <ixdp/ixdp.h>
+#include <sched.h>
+
+enum {
+	EXIT_USAGE = 2,
+	OPTIONS_MAX_BATCH = 256,
+};
+
+struct options {
+	double duration;	   /* seconds; 0: until something else ends the run */
+	uint64_t count;		   /* packets; 0: no limit */
+	unsigned batch;		   /* packets per call */
+	struct ixdp_config config; /* for every port */
+	bool pin;		   /* keep the worker on these CPUs */
+	cpu_set_t cpus;
+	bool json;
+};
+
+/*
+ * The common options, to be the child of a program's own parser. Its input is a struct options,
+ * which it fills with the defaults first.
+ */
+extern const struct argp options_argp;
+
+/*
+ * Parses a command line; input is for the program's parser. --help, --version and wrong usage end
+ * the process. Afterwards log lines of the library go to stderr.
+ */
+void options_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+/* Ends the process for wrong usage. The line, on stderr, begins with the name of the option. */
+_Noreturn void options_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The number that an option was given, within limits; ends the process if it is none. */
+uint64_t options_number(const char *option, const char *text, uint64_t min, uint64_t max);

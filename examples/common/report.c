@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const counter_names[COUNTERS] = {
+    [RX_PACKETS] = "rx_packets",
+    [RX_BYTES] = "rx_bytes",
+    [TX_PACKETS] = "tx_packets",
+    [TX_BYTES] = "tx_bytes",
+    [RX_DROPPED] = "rx_dropped",
+    [TX_DROPPED] = "tx_dropped",
+    [WIRE_TX_PACKETS] = "wire_tx_packets",
+    [WIRE_RX_PACKETS] = "wire_rx_packets",
+    [LOST] = "lost",
+    [MISORDERED] = "misordered",
+    [CORRUPT] = "corrupt",
+    [FOREIGN] = "foreign",
+    [RX_LOST] = "rx_lost",
+    [RX_MISORDERED] = "rx_misordered",
+    [RX_CORRUPT] = "rx_corrupt",
+};
+
+/* What derives from a sample of differences over dt seconds. */
+struct rates {
+	double rx_mpps, tx_mpps;
+	double rx_gbps_l1, tx_gbps_l1;
+};
+
+void report_error(const char *fmt, ...)
+{
+	char line[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
+}
+
+void report_set(struct report_sample *sample, enum counter counter, uint64_t value)
+{
+	sample->n[counter] = (int64_t)value;
+	sample->shown |= 1u << counter;
+}
+
+static int take_sample(const struct report *report, const struct report_port *port, bool totals,
+		       struct report_sample *sample)
+{
+	struct ixdp_wire_stats wire;
+	struct ixdp_stats stats;
+	struct ixdp_link link;
+
+	*sample = (struct report_sample){0};
+	if (!ixdp_wire_stats_get(port->port, &wire)) {
+		report_set(sample, WIRE_TX_PACKETS, wire.to_port_packets);
+		report_set(sample, WIRE_RX_PACKETS, wire.from_port_packets);
+		if (wire.checks) {
+			report_set(sample, LOST, wire.lost);
+			report_set(sample, MISORDERED, wire.misordered);
+			report_set(sample, CORRUPT, wire.corrupt);
+			report_set(sample, FOREIGN, wire.foreign);
+		}
+	}
+	if (ixdp_stats_get(port->port, &stats) || ixdp_link_get(port->port, &link)) {
+		report_error("%s", ixdp_error());
+		return -ENODEV;
+	}
+	sample->link = link.up ? link.mbps : 0;
+	report_set(sample, RX_PACKETS, stats.rx_packets);
+	report_set(sample, RX_BYTES, stats.rx_bytes);
+	report_set(sample, TX_PACKETS, stats.tx_packets);
+	report_set(sample, TX_BYTES, stats.tx_bytes);
+	report_set(sample, RX_DROPPED, stats.rx_dropped);
+	/* What still waits in a ring when the run is over will not be sent any more. */
+	report_set(sample, TX_DROPPED,
+		   port->tx_refused + (totals ? stats.tx_taken - stats.tx_packets : 0));
+	if (report->sample)
+		report->sample(report->arg, sample, totals);
+	return 0;
+}
+
+static struct report_sample difference(const struct report_sample *now,
+				       const struct report_sample *last)
+{
+	struct report_sample diff = *now;
+
+	for (unsigned i = 0; i < COUNTERS; i++)
+		diff.n[i] -= last->n[i];
+	return diff;
+}
+
+static double gbps_l1(int64_t packets, int64_t bytes, double dt)
+{
+	return (double)(bytes + packets * IXDP_FRAME_OVERHEAD) * 8 / 1e9 / dt;
+}
+
+static struct rates rates(const struct report_sample *diff, double dt)
+{
+	const int64_t *n = diff->n;
+
+	if (dt <= 0)
+		return (struct rates){0};
+	return (struct rates){
+	    .rx_mpps = (double)n[RX_PACKETS] / 1e6 / dt,
+	    .tx_mpps = (double)n[TX_PACKETS] / 1e6 / dt,
+	    .rx_gbps_l1 = gbps_l1(n[RX_PACKETS], n[RX_BYTES], dt),
+	    .tx_gbps_l1 = gbps_l1(n[TX_PACKETS], n[TX_BYTES], dt),
+	};
+}
+
+static void add_double(struct json_object *object, const char *name, double value)
+{
+	struct json_object *number = json_object_new_double(value);
+
+	json_object_set_serializer(number, json_object_double_to_json_string, (void *)"%.6f", NULL);
+	json_object_object_add(object, name, number);
+}
+
+static void add_counters(struct json_object *object, const struct report_sample *sample,
+			 enum counter first, enum counter last)
+{
+	for (unsigned i = first; i <= last; i++) {
+		if (sample->shown & 1u << i)
+			json_object_object_add(object, counter_names[i],
+					       json_object_new_int64(sample->n[i]));
+	}
+}
+
+static void print_json(const struct report *report, const char *port,
+		       const struct report_sample *sample, double t, double dt, bool final)
+{
+	struct json_object *object = json_object_new_object();
+	const struct rates rate = rates(sample, dt);
+
+	add_double(object, "t", t);
+	json_object_object_add(object, "port", json_object_new_string(port));
+	add_counters(object, sample, RX_PACKETS, TX_BYTES);
+	add_double(object, "rx_mpps", rate.rx_mpps);
+	add_double(object, "tx_mpps", rate.tx_mpps);
+	add_double(object, "rx_gbps_l1", rate.rx_gbps_l1);
+	add_double(object, "tx_gbps_l1", rate.tx_gbps_l1);
+	add_counters(object, sample, RX_DROPPED, TX_DROPPED);
+	json_object_object_add(object, "link", json_object_new_int64(sample->link));
+	json_object_object_add(object, "final", json_object_new_boolean(final));
+	add_counters(object, sample, WIRE_TX_PACKETS, RX_CORRUPT);
+	if (report->requested_mpps >= 0)
+		add_double(object, "requested_mpps", report->requested_mpps);
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+	json_object_put(object);
+}
+
+static void print_row(struct report *report, const char *port, const struct report_sample *sample,
+		      double t, double dt)
+{
+	const struct rates rate = rates(sample, dt);
+
+	if (!report->headed) {
+		printf("%8s  %-14s %8s %10s %9s %8s %10s %9s  %s\n", "time/s", "port", "rx Mpps",
+		       "rx Gbit/s", "rx drops", "tx Mpps", "tx Gbit/s", "tx drops", "link");
+		report->headed = true;
+	}
+	printf("%8.1f  %-14s %8.3f %10.3f %9" PRId64 " %8.3f %10.3f %9" PRId64 "  ", t, port,
+	       rate.rx_mpps, rate.rx_gbps_l1, sample->n[RX_DROPPED], rate.tx_mpps, rate.tx_gbps_l1,
+	       sample->n[TX_DROPPED]);
+	if (sample->link)
+		printf("%u Mbit/s\n", sample->link);
+	else
+		puts("down");
+}
+
+static void print_total(const struct report *report, const char *port,
+			const struct report_sample *sample, double t)
+{
+	const struct rates rate = rates(sample, t);
+	const int64_t *n = sample->n;
+
+	printf("   total  %s: received %" PRId64 ", sent %" PRId64 ", dropped %" PRId64
+	       " + %" PRId64 " in %.3f s; %.3f and %.3f Mpps",
+	       port, n[RX_PACKETS], n[TX_PACKETS], n[RX_DROPPED], n[TX_DROPPED], t, rate.rx_mpps,
+	       rate.tx_mpps);
+	if (report->requested_mpps >= 0)
+		printf(" (%.3f requested)", report->requested_mpps);
+	for (unsigned i = LOST; i < COUNTERS; i++) {
+		if (sample->shown & 1u << i)
+			printf("%s%s %" PRId64, i == LOST || i == RX_LOST ? "; " : ", ",
+			       counter_names[i], n[i]);
+	}
+	putchar('\n');
+}
+
+int report_flush(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	report_error("stdout: %s", strerror(errno));
+	return -EIO;
+}
+
+int report_interval(struct report *report, double t)
+{
+	const double dt = t - report->t;
+
+	for (unsigned i = 0; i < report->n_ports; i++) {
+		struct report_port *port = &report->ports[i];
+		const char *name = ixdp_port_name(port->port);
+		struct report_sample now;
+
+		if (take_sample(report, port, false, &now))
+			return -ENODEV;
+		const struct report_sample diff = difference(&now, &port->last);
+
+		if (report->json)
+			print_json(report, name, &diff, t, dt, false);
+		else
+			print_row(report, name, &diff, t, dt);
+		port->last = now;
+	}
+	report->t = t;
+	return report_flush();
+}
+
+int report_totals(struct report *report, double t)
+{
+	for (unsigned i = 0; i < report->n_ports; i++) {
+		struct report_port *port = &report->ports[i];
+		const char *name = ixdp_port_name(port->port);
+		struct report_sample now;
+
+		if (take_sample(report, port, true, &now))
+			return -ENODEV;
+		const struct report_sample diff = difference(&now, &port->last);
+
+		if (report->json) {
+			print_json(report, name, &diff, t, t - report->t, false);
+			print_json(report, name, &now, t, t, true);
+		} else {
+			print_total(report, name, &now, t);
+		}
+	}
+	return report_flush();
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	MS = 1000 * 1000,	  /* nanoseconds */
+	LINK_WAIT_MS = 10 * 1000, /* auto-negotiation takes 3 s and more */
+	LINK_SLICE_MS = 100,	  /* between looks for a signal meanwhile */
+	LINK_QUIET_MS = 1000,	  /* that long without a word about it */
+	LOOK_MS = 1,		  /* between looks at the wires */
+	CARD_DRAIN_MS = 100,	  /* what a card's wire may still bring, which cannot be seen */
+	STUCK_MS = 2 * 1000,	  /* nothing moves any more */
+	DRAIN_MS = 10 * 1000,	  /* something moves that has no end */
+	QUIET_LOOKS = 3,	  /* see is_quiet() */
+};
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int signal)
+{
+	(void)signal;
+	signals++;
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
+}
+
+static double seconds(const struct run *run)
+{
+	return (double)(run->now_ns - run->start_ns) / 1e9;
+}
+
+/* A stream that is closed must not become one of the files that are opened next. */
+static int check_streams(void)
+{
+	const bool closed = fcntl(STDOUT_FILENO, F_GETFD) < 0;
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
+	if (!closed)
+		return 0;
+	report_error("stdout is closed: nowhere to report to");
+	return -EBADF;
+}
+
+static void catch_signals(void)
+{
+	const struct sigaction count = {.sa_handler = count_signal};
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	sigaction(SIGINT, &count, NULL);
+	sigaction(SIGTERM, &count, NULL);
+	/* A reader that has gone is an error of the next write, not the end without closing. */
+	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static void close_ports(struct run *run)
+{
+	while (run->report.n_ports)
+		ixdp_close(run->report.ports[--run->report.n_ports].port);
+}
+
+int run_open(struct run *run, const struct options *opts, char *const *names, unsigned n)
+{
+	*run = (struct run){
+	    .opts = opts,
+	    .report = {.json = opts->json, .requested_mpps = -1},
+	};
+	int err = check_streams();
+
+	if (err)
+		return err;
+	catch_signals();
+	for (unsigned i = 0; i < n; i++) {
+		err = ixdp_open(&run->report.ports[i].port, names[i], &opts->config);
+		if (err) {
+			report_error("%s", ixdp_error());
+			close_ports(run);
+			return err;
+		}
+		run->report.n_ports++;
+	}
+	/* Only now: a software NIC's thread, which the first port started, shall not be pinned. */
+	if (opts->pin && sched_setaffinity(0, sizeof(opts->cpus), &opts->cpus)) {
+		err = -errno;
+		report_error("--cpu: cannot run there: %s", strerror(errno));
+		close_ports(run);
+	}
+	return err;
+}
+
+/* waited_ms: by all ports together. */
+static bool wait_link(struct ixdp_port *port, unsigned *waited_ms)
+{
+	struct ixdp_link link;
+
+	while (ixdp_link_wait(port, LINK_SLICE_MS, &link)) {
+		*waited_ms += LINK_SLICE_MS;
+		if (*waited_ms == LINK_QUIET_MS)
+			report_error("%s: waiting for link", ixdp_port_name(port));
+		if (signals || *waited_ms >= LINK_WAIT_MS)
+			return false;
+	}
+	return true;
+}
+
+bool run_begin(struct run *run)
+{
+	unsigned waited_ms = 0;
+	bool up = true;
+
+	for (unsigned i = 0; i < run->report.n_ports && !signals; i++) {
+		struct ixdp_port *port = run->report.ports[i].port;
+
+		if (!wait_link(port, &waited_ms)) {
+			if (!signals)
+				report_error("%s: no link after %d s", ixdp_port_name(port),
+					     LINK_WAIT_MS / 1000);
+			up = false;
+		}
+	}
+	run->start_ns = run->now_ns = clock_ns();
+	return up;
+}
+
+void run_end(struct run *run)
+{
+	if (run->ending)
+		return;
+	run->ending = true;
+	run->end_ns = run->idle_ns = run->look_ns = run->now_ns;
+	run->end_signals = signals;
+	run->moved = 0;
+	for (unsigned i = 0; i < run->report.n_ports; i++)
+		ixdp_wire_stop(run->report.ports[i].port);
+}
+
+/* All wires that send by themselves have an end, and have reached it. */
+static bool sources_exhausted(const struct run *run)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < run->report.n_ports; i++) {
+		struct ixdp_wire_stats wire;
+
+		if (ixdp_wire_stats_get(run->report.ports[i].port, &wire) || !wire.source)
+			continue;
+		if (!wire.finite || !wire.exhausted)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Nothing is under way on the port's wire or in its TX rings. */
+static bool is_drained(const struct run *run, struct ixdp_port *port)
+{
+	struct ixdp_wire_stats wire;
+	struct ixdp_stats stats;
+
+	if (!ixdp_wire_stats_get(port, &wire))
+		return wire.drained;
+	return run->now_ns - run->end_ns >= (uint64_t)CARD_DRAIN_MS * MS &&
+	       (ixdp_stats_get(port, &stats) || stats.tx_packets >= stats.tx_taken);
+}
+
+/*
+ * Everything has run empty. One look is not enough: a frame may go from a port that is looked at
+ * second to one that was looked at first, and one that had left the wire by then may be in an RX
+ * ring until the next round of work.
+ */
+static bool is_quiet(struct run *run)
+{
+	bool empty = run->moved == 0;
+
+	for (unsigned i = 0; i < run->report.n_ports; i++)
+		empty &= is_drained(run, run->report.ports[i].port);
+	run->moved = 0;
+	run->quiet = empty ? run->quiet + 1 : 0;
+	return run->quiet == QUIET_LOOKS;
+}
+
+/* It is time to end: the user, the clock or the sources say so. */
+static bool is_over(const struct run *run)
+{
+	if (signals)
+		return true;
+	return run->opts->duration > 0 && seconds(run) >= run->opts->duration;
+}
+
+/* What is under way shall not be waited for any longer. */
+static bool is_given_up(const struct run *run)
+{
+	if (signals > run->end_signals)
+		return true;
+	if (run->now_ns - run->idle_ns < (uint64_t)STUCK_MS * MS &&
+	    run->now_ns - run->end_ns < (uint64_t)DRAIN_MS * MS)
+		return false;
+	report_error("frames are still under way after %.1f s: given up",
+		     (double)(run->now_ns - run->end_ns) / 1e9);
+	return true;
+}
+
+/* Returns true when the wires are to be looked at, which is not for every round. */
+static bool is_look_due(struct run *run)
+{
+	if (run->now_ns < run->look_ns)
+		return false;
+	run->look_ns = run->now_ns + (uint64_t)LOOK_MS * MS;
+	return true;
+}
+
+bool run_goes_on(struct run *run, unsigned moved)
+{
+	run->now_ns = clock_ns();
+	run->moved += moved;
+	if (moved)
+		run->idle_ns = run->now_ns;
+	else
+		sched_yield(); /* to the thread of the software NICs, should CPUs be few */
+
+	/* Intervals end at whole seconds. */
+	if ((uint64_t)seconds(run) > (uint64_t)run->report.t &&
+	    report_interval(&run->report, seconds(run))) {
+		run->failed = true;
+		run_end(run);
+	}
+	if (!run->ending) {
+		if (is_over(run) || (is_look_due(run) && sources_exhausted(run)))
+			run_end(run);
+		return true;
+	}
+	return !is_given_up(run) && !(is_look_due(run) && is_quiet(run));
+}
+
+int run_close(struct run *run)
+{
+	for (unsigned i = 0; i < run->report.n_ports; i++) {
+		for (unsigned queue = 0; queue < run->opts->config.tx_queues; queue++)
+			ixdp_tx_clean(run->report.ports[i].port, queue);
+	}
+	if (run->start_ns && report_totals(&run->report, seconds(run)))
+		run->failed = true;
+	/* Closing has its own limits; cut short it would leave a card in a state of its own. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	close_ports(run);
+	return run->failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Forwards packets between two ports, or back out of one: the shortest useful program.
+ *
+ *     ixdp-fwd 0000:03:00.0 0000:03:00.1
+ *     ixdp-fwd --duration 5 soft:a,peer=gen soft:b,peer=gen
+ */
+#include "common/run.h"
+
+#include <stdlib.h>
+
+/* From an RX queue of one port to a TX queue of another, or of the same. */
+struct path {
+	struct ixdp_port *rx_port, *tx_port;
+	unsigned rx_queue, tx_queue;
+	uint64_t *tx_refused; /* counts frames for which the TX ring had no room */
+};
+
+/* One batch: from the RX ring into an array of packets, and from there to the TX ring. */
+static unsigned forward(const struct path *path, struct ixdp_pkt *pkts, unsigned batch)
+{
+	const int received = ixdp_rx(path->rx_port, path->rx_queue, pkts, batch);
+
+	if (received <= 0)
+		return 0;
+
+	/* Here a program would read or change pkts[i].data, pkts[i].len bytes of it. */
+
+	int sent = ixdp_tx(path->tx_port, path->tx_queue, pkts, received);
+
+	/* The TX ring is full: what it did not take is still ours. */
+	if (sent < received) {
+		if (sent < 0)
+			sent = 0;
+		ixdp_free(ixdp_port_pool(path->tx_port), pkts + sent, received - sent);
+		*path->tx_refused += received - sent;
+	}
+	return received;
+}
+
+static void forward_all(struct run *run, const struct path *paths, unsigned n_paths)
+{
+	const struct options *opts = run->opts;
+	struct ixdp_pkt pkts[OPTIONS_MAX_BATCH];
+	uint64_t total = 0;
+	unsigned received;
+
+	do {
+		received = 0;
+		for (unsigned i = 0; i < n_paths; i++)
+			received += forward(&paths[i], pkts, opts->batch);
+		total += received;
+		if (opts->count && total >= opts->count)
+			run_end(run);
+	} while (run_goes_on(run, received));
+}
+
+/* Queue q of a port goes to queue q of the other, as far as that has as many. */
+static unsigned make_paths(struct run *run, struct path *paths)
+{
+	struct report_port *ports = run->report.ports;
+	const unsigned n_ports = run->report.n_ports;
+	unsigned n = 0;
+
+	for (unsigned queue = 0; queue < run->opts->config.rx_queues; queue++) {
+		for (unsigned i = 0; i < n_ports; i++) {
+			struct report_port *out = &ports[n_ports - 1 - i];
+
+			paths[n++] = (struct path){
+			    .rx_port = ports[i].port,
+			    .rx_queue = queue,
+			    .tx_port = out->port,
+			    .tx_queue = queue % run->opts->config.tx_queues,
+			    .tx_refused = &out->tx_refused,
+			};
+		}
+	}
+	return n;
+}
+
+struct arguments {
+	struct options common;
+	char *names[REPORT_MAX_PORTS];
+	unsigned n_names;
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	static char *const software_ports[] = {"soft:a,peer=gen", "soft:b,peer=gen"};
+	struct arguments *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->common;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->n_names == REPORT_MAX_PORTS)
+			options_usage("%s: a third device; it takes two at most", arg);
+		args->names[args->n_names++] = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		for (unsigned i = 0; i < REPORT_MAX_PORTS; i++)
+			args->names[args->n_names++] = software_ports[i];
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{.argp = &options_argp}, {0}};
+	static const struct argp argp = {
+	    .parser = parse_option,
+	    .children = children,
+	    .args_doc = "[DEV [DEV]]",
+	    .doc = "Forwards packets between two ports, or from one port back out of it.\n\n"
+		   "DEV is the PCI address of an Intel 82599 (0000:03:00.0) or a software port "
+		   "(soft:NAME[,key=value...]). Without any it forwards between soft:a,peer=gen "
+		   "and soft:b,peer=gen.\v"
+		   "It ends at --duration, --count, SIGINT or SIGTERM, and when all that its "
+		   "software ports' wires send is through.",
+	};
+	struct path paths[REPORT_MAX_PORTS * IXDP_MAX_RX_QUEUES];
+	struct arguments args = {0};
+	struct run run;
+
+	options_parse(&argp, argc, argv, &args);
+	if (run_open(&run, &args.common, args.names, args.n_names))
+		return EXIT_FAILURE;
+	/* A port without link keeps what it is given to send until its ring is full. */
+	run_begin(&run);
+	forward_all(&run, paths, make_paths(&run, paths));
+	return run_close(&run);
+}
