@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Several queues on one port: none disturbs another, whatever the numbers. */
+#include "rig.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/port.h"
+#include "driver/regs.h"
+
+static struct rig rig;
+
+/* ixy 30: rings indexed with the wrong stride, so that the second lay on the first. */
+_Static_assert(sizeof(struct rx_ring) % 64 == 0, "an RX ring is whole cache lines");
+_Static_assert(sizeof(struct tx_ring) % 64 == 0, "a TX ring is whole cache lines");
+
+static struct ixdp_config queues(unsigned rx, unsigned tx)
+{
+	struct ixdp_config cfg;
+
+	ixdp_config_init(&cfg);
+	cfg.rx_queues = rx;
+	cfg.tx_queues = tx;
+	return cfg;
+}
+
+static unsigned by_sequence(const uint8_t *frame, size_t len, void *arg)
+{
+	struct ixdp_frame_id id;
+	const unsigned *n = arg;
+
+	assert_int_equal(ixdp_frame_read(frame, len, &id), IXDP_FRAME_GOOD);
+	return id.seq % *n;
+}
+
+/* Everything that arrives on queue q goes out on TX queue q mod tx; all of it, in order per queue.
+ */
+static void all_queues_at_once(unsigned rx, unsigned tx)
+{
+	struct ixdp_config cfg = queues(rx, tx);
+	unsigned rounds = 20, per_round = 256;
+	struct ixdp_pkt pkts[64];
+	uint64_t next[16];
+	unsigned total = 0;
+
+	for (unsigned q = 0; q < rx; q++)
+		next[q] = q;
+	rig_open(&rig, "", &cfg);
+	softnic_steer(rig.nic, by_sequence, &rx);
+	for (unsigned round = 0; round < rounds; round++) {
+		for (unsigned i = 0; i < per_round; i++)
+			rig_inject(&rig, 60);
+		rig_run(&rig);
+		for (unsigned q = 0; q < rx; q++) {
+			int got;
+
+			while ((got = ixdp_rx(rig.port, q, pkts, 64)) > 0) {
+				for (int i = 0; i < got; i++, next[q] += rx)
+					assert_int_equal(rig_seq(&pkts[i]), next[q]);
+				total += got;
+				if (tx > 0)
+					assert_int_equal(ixdp_tx(rig.port, q % tx, pkts, got), got);
+				else
+					ixdp_free(rig.pool, pkts, got);
+				rig_run(&rig);
+			}
+		}
+	}
+	assert_int_equal(total, rounds * per_round);
+	assert_int_equal(rig_stats(&rig).rx_packets, total);
+	if (tx > 0)
+		assert_int_equal(rig.sent, total);
+	rig_close(&rig);
+}
+
+static void many_queues_with_traffic_on_all(void **state)
+{
+	(void)state;
+	all_queues_at_once(4, 4);
+	all_queues_at_once(16, 16);
+	all_queues_at_once(1, 4);
+	all_queues_at_once(4, 1);
+	all_queues_at_once(1, 0);
+}
+
+/* ixy d89d68b: TX queues were counted, or sized, as RX queues are. */
+static void queue_counts_and_sizes_are_their_own(void **state)
+{
+	static const unsigned counts[][2] = {{1, 4}, {4, 1}, {0, 1}, {1, 0}, {16, 64}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		unsigned rx = counts[i][0], tx = counts[i][1];
+		struct ixdp_config cfg = queues(rx, tx);
+		struct ixdp_pkt pkt;
+
+		cfg.tx_ring = 1024;
+		rig_open(&rig, "", &cfg);
+		for (unsigned q = 0; q < 64; q++) {
+			assert_int_equal(softnic_peek(rig.nic, REG_N(RDLEN, q)),
+					 q < rx ? 512 * 16 : 0);
+			assert_int_equal(softnic_peek(rig.nic, REG_N(TDLEN, q)),
+					 q < tx ? 1024 * 16 : 0);
+			assert_int_equal(
+			    !!(softnic_peek(rig.nic, REG_N(RXDCTL, q)) & RXDCTL_ENABLE), q < rx);
+			assert_int_equal(
+			    !!(softnic_peek(rig.nic, REG_N(TXDCTL, q)) & TXDCTL_ENABLE), q < tx);
+		}
+		assert_int_equal(ixdp_rx(rig.port, rx, &pkt, 1), -EINVAL);
+		assert_int_equal(ixdp_tx(rig.port, tx, &pkt, 0), -EINVAL);
+		/* Each TX queue sends, the last one (63) too. */
+		for (unsigned q = 0; q < tx; q++) {
+			assert_int_equal(rig_make(&rig, &pkt, 1, 60, rig.sent), 1);
+			assert_int_equal(ixdp_tx(rig.port, q, &pkt, 1), 1);
+			rig_run(&rig);
+			assert_int_equal(rig.sent, q + 1);
+		}
+		rig_close(&rig);
+	}
+}
+
+/* Rings of all queues lie in memory without touching each other. */
+static void rings_do_not_overlap(void **state)
+{
+	struct ixdp_config cfg = queues(16, 64);
+
+	(void)state;
+	cfg.rx_ring = 128;
+	rig_open(&rig, "", &cfg);
+	struct {
+		uintptr_t from, to;
+	} range[80];
+
+	for (unsigned i = 0; i < 80; i++) {
+		struct desc *desc = i < 16 ? rig.port->rx[i].desc : rig.port->tx[i - 16].desc;
+		uint32_t mask = i < 16 ? rig.port->rx[i].mask : rig.port->tx[i - 16].mask;
+
+		range[i].from = (uintptr_t)desc;
+		range[i].to = (uintptr_t)(desc + mask + 1);
+		assert_int_equal(range[i].from % 128, 0);
+		for (unsigned j = 0; j < i; j++)
+			assert_true(range[i].from >= range[j].to || range[j].from >= range[i].to);
+	}
+	rig_close(&rig);
+}
+
+static unsigned alternate(const uint8_t *frame, size_t len, void *arg)
+{
+	unsigned *n = arg;
+
+	(void)frame, (void)len;
+	return (*n)++ % 2;
+}
+
+/* DPDK 9941892b7a: a queue that nobody polls stopped the others. With DROP_EN only it loses frames.
+ */
+static void an_idle_queue_does_not_stop_the_others(void **state)
+{
+	struct ixdp_config cfg = queues(2, 0);
+	struct ixdp_pkt pkts[64];
+	unsigned n = 0, total = 0;
+
+	(void)state;
+	rig_open(&rig, "", &cfg);
+	softnic_steer(rig.nic, alternate, &n);
+	for (unsigned round = 0; round < 100; round++) {
+		int got;
+
+		for (unsigned i = 0; i < 64; i++)
+			rig_inject(&rig, 60);
+		rig_run(&rig);
+		while ((got = ixdp_rx(rig.port, 0, pkts, 64)) > 0) {
+			ixdp_free(rig.pool, pkts, got);
+			total += got;
+		}
+	}
+	assert_int_equal(total, 3200);
+	assert_int_equal(rig_stats(&rig).rx_no_desc, 3200 - 511);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(many_queues_with_traffic_on_all),
+	    cmocka_unit_test(queue_counts_and_sizes_are_their_own),
+	    cmocka_unit_test(rings_do_not_overlap),
+	    cmocka_unit_test(an_idle_queue_does_not_stop_the_others),
+	};
+
+	return cmocka_run_group_tests_name("queues", tests, rig_group_setup, NULL);
+}
