@@ -66,6 +66,7 @@ static int fail_too_few(const struct dma_mem *mem)
 {
 	long needed = (long)(mem->size / DMA_HUGE_PAGE);
 	struct page_counts pages = count_pages("/sys/kernel/mm");
+	char advice[100] = "see the mount's size= and the limits of the cgroup (hugetlb)";
 	char where[80] = "", dir[64];
 
 	if (mem->numa_node >= 0) {
@@ -75,16 +76,11 @@ static int fail_too_few(const struct dma_mem *mem)
 		snprintf(where, sizeof(where), " on NUMA node %d (%ld on all nodes)",
 			 mem->numa_node, everywhere);
 	}
-	if (pages.free >= needed)
-		return ixdp_fail(
-		    ENOMEM,
-		    "%s: %ld huge pages needed, not to be had although %ld are free%s: "
-		    "see the size= of the mount and the cgroup's hugetlb limits",
-		    mem->path, needed, pages.free, where);
-	return ixdp_fail(ENOMEM,
-			 "too few huge pages: %ld of 2 MiB needed, %ld free%s: "
-			 "run setup-hugetlbfs.sh --pages %ld",
-			 needed, pages.free, where, pages.total + needed - pages.free);
+	if (pages.free < needed)
+		snprintf(advice, sizeof(advice), "run setup-hugetlbfs.sh --pages %ld",
+			 pages.total + needed - pages.free);
+	return ixdp_fail(ENOMEM, "too few huge pages: %ld of 2 MiB needed, %ld free%s: %s", needed,
+			 pages.free, where, advice);
 }
 
 static int bind_to_node(const struct dma_mem *mem)

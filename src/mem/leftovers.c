@@ -39,6 +39,7 @@ static const char *mounts_file = "/proc/mounts";
 static struct {
 	pthread_mutex_t lock;
 	char path[200];
+	pid_t pid;	 /* of the process that made it: children of fork() inherit all this */
 	int mount;	 /* the directory that it lies in */
 	int dir;	 /* itself; holds the flock */
 	unsigned files;	 /* memory files and marks: with the last one the folder goes */
@@ -55,109 +56,60 @@ static bool has_2m_pages(const struct mntent *mount)
 	const char *option = hasmntopt(mount, "pagesize");
 	struct statfs fs;
 
-	if (option) {
-		option += strlen("pagesize=");
-		return strcspn(option, ",") == 2 && !strncmp(option, "2M", 2);
-	}
+	if (option)
+		return !strncmp(option, "pagesize=2M", strcspn(option, ","));
 	return statfs(mount->mnt_dir, &fs) == 0 && fs.f_bsize == DMA_HUGE_PAGE;
 }
 
-/* Opens the next hugetlbfs of 2 MiB pages; -1 when it may not be entered, -ENOENT at the end. */
-static int next_mount(FILE *mounts, char *path, size_t size)
-{
-	struct mntent mount;
-	char text[4096];
-
-	while (getmntent_r(mounts, &mount, text, sizeof(text))) {
-		if (strcmp(mount.mnt_type, "hugetlbfs") || !has_2m_pages(&mount) ||
-		    snprintf(path, size, "%s", mount.mnt_dir) >= (int)size)
-			continue;
-		return open(path, OPEN_DIR);
-	}
-	return -ENOENT;
-}
-
-/* Opens the first hugetlbfs that this process may use. Returns its descriptor or -errno. */
-static int usable_mount(char *path, size_t size)
+/* Opens the first hugetlbfs of 2 MiB pages. Returns its descriptor or -errno. */
+static int open_mount(char *path, size_t size)
 {
 	FILE *mounts = setmntent(mounts_file, "re");
-	char seen[sizeof(own.path)] = "";
-	int fd;
+	struct mntent mount;
+	char text[4096];
+	int fd = -ENOENT;
 
 	if (!mounts)
 		return ixdp_fail(errno, "%s: %s", mounts_file, strerror(errno));
-	while ((fd = next_mount(mounts, path, size)) != -ENOENT) {
-		if (fd >= 0 && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0)
-			break;
-		snprintf(seen, sizeof(seen), "%s", path);
-		if (fd >= 0)
-			close(fd);
-	}
+	while (fd == -ENOENT && getmntent_r(mounts, &mount, text, sizeof(text)))
+		if (!strcmp(mount.mnt_type, "hugetlbfs") && has_2m_pages(&mount) &&
+		    snprintf(path, size, "%s", mount.mnt_dir) < (int)size)
+			fd = open(path, OPEN_DIR);
 	endmntent(mounts);
-	if (fd >= 0)
-		return fd;
-	if (*seen)
-		return ixdp_fail(EACCES,
-				 "%s: hugetlbfs is not writable for this user: run as root, or run "
-				 "setup-hugetlbfs.sh --user NAME",
-				 seen);
-	return ixdp_fail(
-	    ENOENT, "%s: no hugetlbfs with 2 MiB pages is mounted: run setup-hugetlbfs.sh as root",
-	    mounts_file);
+	if (fd == -ENOENT)
+		return ixdp_fail(ENOENT,
+				 "%s: no hugetlbfs with 2 MiB pages is mounted: run "
+				 "setup-hugetlbfs.sh as root",
+				 mounts_file);
+	return fd >= 0 ? fd : ixdp_fail(errno, "%s: %s", path, strerror(errno));
 }
 
 /* When this process started, in ticks since boot: tells it from others that had its pid. */
 static unsigned long long start_time(void)
 {
 	FILE *stat = fopen("/proc/self/stat", "re");
-	char line[1024] = "";
-	const char *field;
+	unsigned long long ticks = 0;
 
 	if (!stat)
 		return 0;
-	if (!fgets(line, sizeof(line), stat))
-		*line = '\0';
+	/* Field 22; the second one is a name in parentheses. */
+	if (fscanf(stat,
+		   "%*d (%*[^)]) %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%*s %*s %*s %*s %llu",
+		   &ticks) != 1)
+		ticks = 0;
 	fclose(stat);
-	field = strrchr(line, ')'); /* ends field 2, which may have blanks in it */
-	for (int i = 2; field && i < 22; i++)
-		field = strchr(field + 1, ' ');
-	return field ? strtoull(field, NULL, 10) : 0;
-}
-
-static void before_fork(void)
-{
-	pthread_mutex_lock(&own.lock);
-}
-
-static void parent_after_fork(void)
-{
-	pthread_mutex_unlock(&own.lock);
-}
-
-/* The folder is the parent's alone: its lock must not outlive it in us. */
-static void child_after_fork(void)
-{
-	if (*own.path) {
-		close(own.dir);
-		close(own.mount);
-		*own.path = '\0';
-	}
-	pthread_mutex_unlock(&own.lock);
-}
-
-static void register_fork_handlers(void)
-{
-	pthread_atfork(before_fork, parent_after_fork, child_after_fork);
+	return ticks;
 }
 
 /*
- * Makes the folder under another name and locks it before it gets its own: others take a folder
- * without a lock for a dead process's.
+ * Makes this process's folder. It is locked before it gets its name: others take a folder without a
+ * lock for a dead process's. Returns its descriptor, or -1 with errno.
  */
 static int make_folder(int mount, const char *name)
 {
 	char unlocked[64];
-	int dir;
+	int dir, err;
 
 	snprintf(unlocked, sizeof(unlocked), ".%s", name);
 	if (mkdirat(mount, unlocked, 0700))
@@ -166,7 +118,7 @@ static int make_folder(int mount, const char *name)
 	if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0 &&
 	    renameat(mount, unlocked, mount, name) == 0)
 		return dir;
-	int err = errno;
+	err = errno;
 	if (dir >= 0)
 		close(dir);
 	unlinkat(mount, unlocked, AT_REMOVEDIR);
@@ -174,38 +126,47 @@ static int make_folder(int mount, const char *name)
 	return -1;
 }
 
-/* Makes this process's folder unless it is there. Lock held. Returns 0 or -errno. */
-static int own_folder_open(void)
+/* Whether this process has a folder. What a parent had is forgotten. Lock held. */
+static bool have_folder(void)
 {
-	static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
-	char mount_path[sizeof(own.path) - 60], name[60];
-	int mount, dir;
+	if (*own.path && own.pid != getpid()) {
+		close(own.dir);
+		close(own.mount);
+		*own.path = '\0';
+	}
+	return *own.path;
+}
 
-	if (*own.path)
+/* Makes this process's folder unless it has one. Lock held. Returns 0 or -errno. */
+static int need_folder(void)
+{
+	char mount_path[sizeof(own.path) - 60], name[60];
+	int err;
+
+	if (have_folder())
 		return 0;
-	pthread_once(&fork_handlers, register_fork_handlers);
-	mount = usable_mount(mount_path, sizeof(mount_path));
-	if (mount < 0)
-		return mount;
+	own.mount = open_mount(mount_path, sizeof(mount_path));
+	if (own.mount < 0)
+		return own.mount;
 	dma_leftovers_clear(NULL);
 
-	snprintf(name, sizeof(name), FOLDER_PREFIX "%d-%llu", getpid(), start_time());
-	dir = make_folder(mount, name);
-	if (dir < 0) {
-		int err = errno;
-		close(mount);
-		return ixdp_fail(err, "%s/%s: cannot make this folder: %s", mount_path, name,
-				 strerror(err));
+	own.pid = getpid();
+	own.files = 0;
+	snprintf(name, sizeof(name), FOLDER_PREFIX "%d-%llu", own.pid, start_time());
+	own.dir = make_folder(own.mount, name);
+	if (own.dir < 0) {
+		err = errno;
+		close(own.mount);
+		return ixdp_fail(
+		    err, "%s/%s: cannot make this folder: %s%s", mount_path, name, strerror(err),
+		    err != EACCES ? "" : ": run as root, or setup-hugetlbfs.sh --user NAME");
 	}
 	snprintf(own.path, sizeof(own.path), "%s/%s", mount_path, name);
-	own.mount = mount;
-	own.dir = dir;
-	own.files = 0;
 	return 0;
 }
 
 /* Removes this process's folder if nothing is in it. Lock held. */
-static void own_folder_close_if_empty(void)
+static void drop_folder_if_empty(void)
 {
 	if (own.files)
 		return;
@@ -216,9 +177,9 @@ static void own_folder_close_if_empty(void)
 }
 
 /* Makes a file in this process's folder. Lock held. Returns its descriptor or -errno. */
-static int own_file_create(const char *name)
+static int create_file(const char *name)
 {
-	int err = own_folder_open();
+	int err = need_folder();
 	int fd;
 
 	if (err)
@@ -229,8 +190,16 @@ static int own_file_create(const char *name)
 	else
 		fd = ixdp_fail(errno, "%s/%s: cannot make this file: %s", own.path, name,
 			       strerror(errno));
-	own_folder_close_if_empty();
+	drop_folder_if_empty();
 	return fd;
+}
+
+/* Removes a file from this process's folder, which exists. Lock held. */
+static void remove_file(const char *name)
+{
+	if (unlinkat(own.dir, name, 0) == 0)
+		own.files--;
+	drop_folder_if_empty();
 }
 
 int dma_file_create(char *path, size_t size)
@@ -240,69 +209,62 @@ int dma_file_create(char *path, size_t size)
 
 	pthread_mutex_lock(&own.lock);
 	snprintf(name, sizeof(name), "mem-%u", own.serial++);
-	fd = own_file_create(name);
+	fd = create_file(name);
 	if (fd >= 0)
 		snprintf(path, size, "%s/%s", own.path, name);
 	pthread_mutex_unlock(&own.lock);
 	return fd;
 }
 
-static void own_file_remove(const char *name)
-{
-	if (unlinkat(own.dir, name, 0) == 0)
-		own.files--;
-	own_folder_close_if_empty();
-}
-
 void dma_file_remove(const char *path)
 {
-	const char *name = strrchr(path, '/');
-	size_t folder = (size_t)(name - path);
+	const char *name = strrchr(path, '/') + 1;
 
 	pthread_mutex_lock(&own.lock);
-	if (folder == strlen(own.path) && !strncmp(path, own.path, folder))
-		own_file_remove(name + 1);
+	if (have_folder() && !strncmp(path, own.path, (size_t)(name - 1 - path)))
+		remove_file(name);
 	pthread_mutex_unlock(&own.lock);
-}
-
-static bool mark_name(char *name, size_t size, const char *device)
-{
-	return *device && !strchr(device, '/') &&
-	       snprintf(name, size, MARK_PREFIX "%s", device) < (int)size;
 }
 
 int dma_device_begin(const char *device)
 {
-	char mark[200];
+	char mark[100];
 	int fd;
 
-	if (!mark_name(mark, sizeof(mark), device))
-		return ixdp_fail(EINVAL, "\"%s\": not the name of a device", device);
+	snprintf(mark, sizeof(mark), MARK_PREFIX "%s", device);
 	pthread_mutex_lock(&own.lock);
-	fd = own_file_create(mark);
+	fd = create_file(mark);
 	pthread_mutex_unlock(&own.lock);
 	if (fd >= 0)
 		close(fd);
-	return fd == -EEXIST || fd >= 0 ? 0 : fd;
+	return fd >= 0 || fd == -EEXIST ? 0 : fd;
 }
 
 void dma_device_end(const char *device)
 {
-	char mark[200];
+	char mark[100];
 
-	if (!mark_name(mark, sizeof(mark), device))
-		return;
+	snprintf(mark, sizeof(mark), MARK_PREFIX "%s", device);
 	pthread_mutex_lock(&own.lock);
-	if (*own.path)
-		own_file_remove(mark);
+	if (have_folder())
+		remove_file(mark);
 	pthread_mutex_unlock(&own.lock);
+}
+
+/* Takes over the descriptor (or the failure to open one). */
+static DIR *to_dir(int fd)
+{
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir && fd >= 0)
+		close(fd);
+	return dir;
 }
 
 static bool has_marks(DIR *folder)
 {
 	const struct dirent *entry;
 
-	rewinddir(folder);
 	while ((entry = readdir(folder)))
 		if (!strncmp(entry->d_name, MARK_PREFIX, strlen(MARK_PREFIX)))
 			return true;
@@ -319,7 +281,7 @@ static size_t remove_files(DIR *folder)
 	rewinddir(folder);
 	while ((entry = readdir(folder)))
 		if (fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    S_ISREG(st.st_mode) && unlinkat(dirfd(folder), entry->d_name, 0) == 0)
+		    unlinkat(dirfd(folder), entry->d_name, 0) == 0)
 			bytes += (size_t)st.st_blocks * 512;
 	return bytes;
 }
@@ -328,17 +290,13 @@ static size_t remove_files(DIR *folder)
 static size_t clear_folder(int mount, const char *name, const char *mark)
 {
 	int fd = openat(mount, name, OPEN_DIR);
-	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	DIR *folder = to_dir(fd);
 	size_t bytes = 0;
 
-	if (!folder) {
-		if (fd >= 0)
-			close(fd);
+	if (!folder)
 		return 0;
-	}
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		if (mark)
-			unlinkat(fd, mark, 0);
+		unlinkat(fd, mark, 0);
 		if (!has_marks(folder)) {
 			bytes = remove_files(folder);
 			unlinkat(mount, name, AT_REMOVEDIR);
@@ -348,41 +306,23 @@ static size_t clear_folder(int mount, const char *name, const char *mark)
 	return bytes;
 }
 
-/* Clears all folders of a mount. Takes over its descriptor. */
-static size_t clear_mount(int fd, const char *mark)
+size_t dma_leftovers_clear(const char *device)
 {
-	DIR *mount = fdopendir(fd);
+	char path[sizeof(own.path)], mark[100];
+	int fd = open_mount(path, sizeof(path));
+	DIR *mount = to_dir(fd);
 	const struct dirent *entry;
 	size_t bytes = 0;
 
-	if (!mount) {
-		close(fd);
+	if (!mount)
 		return 0;
-	}
+	snprintf(mark, sizeof(mark), MARK_PREFIX "%s", device ? device : "");
 	while ((entry = readdir(mount)))
 		if (!strncmp(entry->d_name, FOLDER_PREFIX, strlen(FOLDER_PREFIX)))
 			bytes += clear_folder(fd, entry->d_name, mark);
 	closedir(mount);
-	return bytes;
-}
-
-size_t dma_leftovers_clear(const char *device)
-{
-	FILE *mounts = setmntent(mounts_file, "re");
-	char path[sizeof(own.path)], mark[200];
-	size_t bytes = 0;
-	int fd;
-
-	if (!mounts)
-		return 0;
-	if (device && !mark_name(mark, sizeof(mark), device))
-		device = NULL;
-	while ((fd = next_mount(mounts, path, sizeof(path))) != -ENOENT)
-		if (fd >= 0)
-			bytes += clear_mount(fd, device ? mark : NULL);
-	endmntent(mounts);
 	if (bytes)
-		ixdp_log(IXDP_LOG_INFO, "%zu bytes of huge pages that dead processes left are free",
-			 bytes);
+		ixdp_log(IXDP_LOG_INFO, "%zu MiB of huge pages that dead processes left are free",
+			 bytes >> 20);
 	return bytes;
 }
