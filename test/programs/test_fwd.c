@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ixdp-fwd from end to end: what it prints, when it ends, and how. */
+#include "program.h"
+
+#include <ixdp/ixdp.h>
+#include <pcap/pcap.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void assert_nothing_lost(struct json_object *final)
+{
+	assert_int_equal(json_int(final, "rx_dropped"), 0);
+	assert_int_equal(json_int(final, "tx_dropped"), 0);
+	assert_int_equal(json_int(final, "lost"), 0);
+	assert_int_equal(json_int(final, "misordered"), 0);
+	assert_int_equal(json_int(final, "corrupt"), 0);
+	assert_int_equal(json_int(final, "rx_packets"), json_int(final, "wire_tx_packets"));
+	assert_int_equal(json_int(final, "tx_packets"), json_int(final, "wire_rx_packets"));
+}
+
+/* Two ports, generators behind both: everything that one receives the other sends. */
+static void assert_forwarded(struct program *program)
+{
+	struct json_object *a = program_final(program, "soft:a");
+	struct json_object *b = program_final(program, "soft:b");
+
+	assert_nothing_lost(a);
+	assert_nothing_lost(b);
+	assert_true(json_int(a, "rx_packets") > 0);
+	assert_true(json_int(b, "rx_packets") > 0);
+	assert_int_equal(json_int(a, "rx_packets"), json_int(b, "tx_packets"));
+	assert_int_equal(json_int(b, "rx_packets"), json_int(a, "tx_packets"));
+	assert_int_equal(json_int(a, "rx_bytes"), json_int(b, "tx_bytes"));
+	assert_int_equal(json_int(a, "link"), 10000);
+}
+
+static void forwards_between_generators(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program,
+		      PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "0.5",
+				   "soft:a,peer=gen,rate=20kpps", "soft:b,peer=gen,rate=20kpps"));
+	assert_int_equal(program_wait(&program), 0);
+	assert_forwarded(&program);
+	program_free(&program);
+}
+
+static void forwards_without_devices(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "0.2"));
+	assert_int_equal(program_wait(&program), 0);
+	/* At full rate rings may overflow, but what arrives is in order and whole. */
+	struct json_object *a = program_final(&program, "soft:a");
+
+	assert_true(json_int(a, "wire_rx_packets") > 0);
+	assert_int_equal(json_int(a, "misordered"), 0);
+	assert_int_equal(json_int(a, "corrupt"), 0);
+	assert_non_null(program_final(&program, "soft:b"));
+	program_free(&program);
+}
+
+static void forwards_back_out_of_one_port(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--rx-queues", "2",
+					     "--tx-queues", "3", "--batch", "7", "--ring", "64",
+					     "soft:a,peer=gen,count=1001,rate=20kpps"));
+	assert_int_equal(program_wait(&program), 0);
+	struct json_object *a = program_final(&program, "soft:a");
+
+	assert_nothing_lost(a);
+	assert_int_equal(json_int(a, "rx_packets"), 1001);
+	assert_int_equal(json_int(a, "tx_packets"), 1001);
+	program_free(&program);
+}
+
+static void ends_when_all_sources_are_through(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program,
+		      PROGRAM_ARGS("ixdp-fwd", "--json", "soft:a,peer=gen,count=300,rate=20kpps",
+				   "soft:b,peer=gen,count=2000,rate=20kpps"));
+	assert_int_equal(program_wait(&program), 0);
+	assert_forwarded(&program);
+	assert_int_equal(json_int(program_final(&program, "soft:a"), "rx_packets"), 300);
+	assert_int_equal(json_int(program_final(&program, "soft:b"), "rx_packets"), 2000);
+	program_free(&program);
+}
+
+static void goes_on_while_one_source_is_endless(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "0.3",
+					     "soft:a,peer=gen,count=100,rate=20kpps",
+					     "soft:b,peer=gen,rate=1kpps"));
+	assert_int_equal(program_wait(&program), 0);
+	assert_forwarded(&program);
+	assert_true(json_number(program_final(&program, "soft:a"), "t") >= 0.3);
+	program_free(&program);
+}
+
+static void ends_at_count(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--count", "1000",
+					     "soft:a,peer=gen,rate=20kpps", "soft:b"));
+	assert_int_equal(program_wait(&program), 0);
+	const int64_t received = json_int(program_final(&program, "soft:a"), "rx_packets");
+
+	/* What was under way is forwarded as well, but no endless stream. */
+	assert_true(received >= 1000);
+	assert_true(received < 1000000);
+	assert_int_equal(json_int(program_final(&program, "soft:b"), "wire_rx_packets"), received);
+	assert_int_equal(json_int(program_final(&program, "soft:b"), "lost"), 0);
+	program_free(&program);
+}
+
+/* --- capture files ------------------------------------------------------------------------ */
+
+static unsigned frame_bytes(unsigned number, uint8_t *data)
+{
+	const unsigned len = IXDP_FRAME_MIN + number % (IXDP_FRAME_MAX - IXDP_FRAME_MIN + 1);
+
+	for (unsigned i = 0; i < len; i++)
+		data[i] = (uint8_t)(number * 31 + i * 7 + (i >> 8));
+	return len;
+}
+
+static void write_capture(const char *path, unsigned frames)
+{
+	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, 65535);
+	pcap_dumper_t *dumper = pcap_dump_open(pcap, path);
+	uint8_t data[IXDP_FRAME_MAX];
+
+	assert_non_null(dumper);
+	for (unsigned i = 0; i < frames; i++) {
+		const unsigned len = frame_bytes(i, data);
+		const struct pcap_pkthdr header = {
+		    .ts = {.tv_sec = i / 1000, .tv_usec = i % 1000}, .caplen = len, .len = len};
+
+		pcap_dump((u_char *)dumper, &header, data);
+	}
+	pcap_dump_close(dumper);
+	pcap_close(pcap);
+}
+
+static void assert_capture(const char *path, unsigned frames)
+{
+	char error[PCAP_ERRBUF_SIZE];
+	pcap_t *pcap = pcap_open_offline(path, error);
+	struct pcap_pkthdr *header;
+	uint8_t expected[IXDP_FRAME_MAX];
+	const u_char *data;
+	unsigned n = 0;
+
+	assert_non_null(pcap);
+	while (pcap_next_ex(pcap, &header, &data) == 1) {
+		const unsigned len = frame_bytes(n++, expected);
+
+		assert_int_equal(header->len, len);
+		assert_int_equal(header->caplen, len);
+		assert_memory_equal(data, expected, len);
+	}
+	assert_int_equal(n, frames);
+	pcap_close(pcap);
+}
+
+static void forwards_a_capture_byte_for_byte(void **state)
+{
+	char folder[] = "/tmp/ixdp-fwd-XXXXXX";
+	char in[64], out[64], port_a[96], port_b[96];
+	const unsigned frames = 2 * (IXDP_FRAME_MAX - IXDP_FRAME_MIN + 1) + 5;
+	struct program program;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(in, sizeof(in), "%s/in.pcap", folder);
+	snprintf(out, sizeof(out), "%s/out.pcap", folder);
+	snprintf(port_a, sizeof(port_a), "soft:a,peer=pcap:%s", in);
+	snprintf(port_b, sizeof(port_b), "soft:b,peer=pcap::%s", out);
+	write_capture(in, frames);
+
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", port_a, port_b));
+	assert_int_equal(program_wait(&program), 0);
+	assert_int_equal(json_int(program_final(&program, "soft:a"), "rx_packets"), frames);
+	assert_int_equal(json_int(program_final(&program, "soft:b"), "tx_packets"), frames);
+	assert_int_equal(json_int(program_final(&program, "soft:b"), "tx_dropped"), 0);
+	program_free(&program);
+
+	assert_capture(out, frames);
+	unlink(in);
+	unlink(out);
+	rmdir(folder);
+}
+
+/* --- output ------------------------------------------------------------------------------- */
+
+static void intervals_add_up(void **state)
+{
+	static const char *const counters[] = {
+	    "rx_packets", "rx_bytes",	"tx_packets",	   "tx_bytes",
+	    "rx_dropped", "tx_dropped", "wire_tx_packets", "lost",
+	    "misordered", "corrupt",	"wire_rx_packets", "foreign",
+	};
+	static const char *const rates[] = {"rx_mpps", "tx_mpps", "rx_gbps_l1", "tx_gbps_l1"};
+	int64_t sums[sizeof(counters) / sizeof(counters[0])] = {0};
+	struct program program;
+	double t = 0;
+	unsigned intervals = 0;
+
+	(void)state;
+	program_start(&program,
+		      PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "1.3",
+				   "soft:a,peer=gen,rate=20kpps", "soft:b,peer=gen,rate=10kpps"));
+	assert_int_equal(program_wait(&program), 0);
+	struct json_object *final = program_final(&program, "soft:a");
+	struct json_object *objects = program_objects(&program), *member;
+
+	for (size_t i = 0; i < json_object_array_length(objects); i++) {
+		struct json_object *object = json_object_array_get_idx(objects, i);
+
+		json_object_object_get_ex(object, "port", &member);
+		if (strcmp(json_object_get_string(member), "soft:a") != 0 || object == final)
+			continue;
+		json_object_object_get_ex(object, "final", &member);
+		assert_true(json_object_is_type(member, json_type_boolean));
+		assert_false(json_object_get_boolean(member));
+		assert_true(json_number(object, "t") > t);
+		t = json_number(object, "t");
+		for (size_t c = 0; c < sizeof(counters) / sizeof(counters[0]); c++)
+			sums[c] += json_int(object, counters[c]);
+		for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++)
+			assert_true(json_number(object, rates[r]) >= 0);
+		intervals++;
+	}
+	assert_true(intervals >= 2);
+	for (size_t c = 0; c < sizeof(counters) / sizeof(counters[0]); c++)
+		assert_int_equal(sums[c], json_int(final, counters[c]));
+
+	/* Rates of the totals follow from packets, bytes and time; 24 B a frame are on L1 only. */
+	const double packets = (double)json_int(final, "rx_packets");
+	const double bits = ((double)json_int(final, "rx_bytes") + packets * 24) * 8;
+
+	t = json_number(final, "t");
+	assert_true(json_int(final, "rx_bytes") == packets * 60);
+	assert_float_equal(json_number(final, "rx_mpps"), packets / t / 1e6, 2e-6);
+	assert_float_equal(json_number(final, "rx_gbps_l1"), bits / t / 1e9, 2e-6);
+	program_free(&program);
+}
+
+static void prints_a_table(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--duration", "1.1",
+					     "soft:a,peer=gen,rate=20kpps", "soft:b"));
+	assert_int_equal(program_wait(&program), 0);
+	/* A heading, a row per port and second, a total per port. */
+	assert_true(program_lines(&program.out) >= 5);
+	assert_non_null(strstr(program.out.data, "rx Mpps"));
+	assert_non_null(strstr(program.out.data, "10000 Mbit/s"));
+	assert_non_null(strstr(program.out.data, "total  soft:a: received "));
+	assert_non_null(strstr(program.out.data, "lost 0, misordered 0, corrupt 0"));
+	assert_null(strstr(program.out.data, "nan"));
+	program_free(&program);
+}
+
+static void reports_when_nothing_arrives(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program,
+		      PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "0.1", "soft:a", "soft:b"));
+	assert_int_equal(program_wait(&program), 0);
+	struct json_object *a = program_final(&program, "soft:a");
+
+	assert_int_equal(json_int(a, "rx_packets"), 0);
+	assert_true(json_number(a, "rx_mpps") == 0);
+	assert_true(json_number(a, "rx_gbps_l1") == 0);
+	program_free(&program);
+}
+
+static void end_by_signal(int signal)
+{
+	struct program program;
+
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "soft:a,peer=gen,rate=20kpps",
+					     "soft:b,peer=gen,rate=20kpps"));
+	/* The first interval is visible at once although stdout is a pipe. */
+	assert_non_null(program_line(&program));
+	assert_int_equal(kill(program.pid, signal), 0);
+	assert_int_equal(program_wait(&program), 0);
+	assert_forwarded(&program);
+	program_free(&program);
+}
+
+static void sigterm_ends_it_with_totals(void **state)
+{
+	(void)state;
+	end_by_signal(SIGTERM);
+}
+
+static void sigint_ends_it_with_totals(void **state)
+{
+	(void)state;
+	end_by_signal(SIGINT);
+}
+
+static bool has_ended(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+	return info.si_pid == pid;
+}
+
+/* What is given to a port without link is never sent: it would be waited for until given up. */
+static void another_signal_ends_the_drain(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "soft:a,peer=gen,rate=20kpps",
+					     "soft:b,fault=link-down"));
+	program_wait_stderr(&program, "soft:b: waiting for link");
+	/* Signals that arrive together count once. */
+	while (!has_ended(program.pid)) {
+		kill(program.pid, SIGTERM);
+		usleep(100 * 1000);
+	}
+	assert_int_equal(program_wait(&program), 0);
+	assert_null(strstr(program.err.data, "given up"));
+	struct json_object *b = program_final(&program, "soft:b");
+
+	/* Each frame that a received is accounted for. */
+	assert_int_equal(json_int(b, "link"), 0);
+	assert_int_equal(json_int(b, "tx_packets"), 0);
+	assert_int_equal(json_int(b, "tx_dropped"),
+			 json_int(program_final(&program, "soft:a"), "rx_packets"));
+	assert_true(json_int(b, "tx_dropped") > 0);
+	program_free(&program);
+}
+
+static void survives_a_reader_that_leaves(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "soft:a,peer=gen,rate=20kpps"));
+	assert_non_null(program_line(&program));
+	program_hang_up(&program);
+	assert_int_equal(program_wait(&program), 1);
+	assert_non_null(strstr(program.err.data, "stdout: Broken pipe"));
+	program_free(&program);
+}
+
+static void refuses_a_closed_stdout(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start_mute(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "0.1"));
+	assert_int_equal(program_wait(&program), 1);
+	assert_non_null(strstr(program.err.data, "stdout is closed"));
+	program_free(&program);
+}
+
+/* --- options ------------------------------------------------------------------------------ */
+
+static void wrong_usage_names_the_option(void **state)
+{
+	static const struct {
+		const char *args[4];
+		const char *named;
+	} cases[] = {
+	    {{"--batch", "0"}, "--batch"},
+	    {{"--batch", "257"}, "--batch"},
+	    {{"--batch", "-1"}, "--batch"},
+	    {{"--batch", "many"}, "--batch"},
+	    {{"--batch"}, "--batch"},
+	    {{"--duration", "0"}, "--duration"},
+	    {{"--duration", "-1"}, "--duration"},
+	    {{"--duration", "nan"}, "--duration"},
+	    {{"--duration", "3s"}, "--duration"},
+	    {{"--duration", ""}, "--duration"},
+	    {{"--count", "0"}, "--count"},
+	    {{"--count", "18446744073709551616"}, "--count"},
+	    {{"--rx-queues", "0"}, "--rx-queues"},
+	    {{"--rx-queues", "17"}, "--rx-queues"},
+	    {{"--tx-queues", "65"}, "--tx-queues"},
+	    {{"--ring", "100"}, "--ring"},
+	    {{"--ring", "32"}, "--ring"},
+	    {{"--ring", "8192"}, "--ring"},
+	    {{"--cpu", "x"}, "--cpu"},
+	    {{"--cpu", "1-0"}, "--cpu"},
+	    {{"--cpu", "0,"}, "--cpu"},
+	    {{"--cpu", "1023"}, "--cpu"},
+	    {{"--nonsense"}, "--nonsense"},
+	    {{"soft:a", "soft:b", "soft:c"}, "soft:c"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const *args = cases[i].args;
+		struct program program;
+
+		program_start(&program, PROGRAM_ARGS("ixdp-fwd", args[0], args[1], args[2]));
+		assert_int_equal(program_wait(&program), 2);
+		assert_int_equal(program_lines(&program.err), 1);
+		assert_non_null(strstr(program.err.data, cases[i].named));
+		assert_int_equal(program.out.len, 0);
+		program_free(&program);
+	}
+}
+
+static void failure_is_one_line(void **state)
+{
+	static const struct {
+		const char *args[2];
+		const char *named;
+	} cases[] = {
+	    {{"nonsense"}, "nonsense"},
+	    {{"soft:a,colour=red"}, "colour"},
+	    {{"soft:a,peer=pcap:/nonexistent/in.pcap"}, "/nonexistent/in.pcap"},
+	    {{"soft:a", "soft:a"}, "soft:a"},
+	    {{"ffff:ff:1f.7"}, "ffff:ff:1f.7"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct program program;
+
+		program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "0.1",
+						     cases[i].args[0], cases[i].args[1]));
+		assert_int_equal(program_wait(&program), 1);
+		assert_non_null(strstr(program.err.data, cases[i].named));
+		assert_null(strstr(program.err.data, "rror: rror"));
+		assert_int_equal(program.out.len, 0);
+		program_free(&program);
+	}
+}
+
+static void help_and_version_go_to_stdout(void **state)
+{
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--help"));
+	assert_int_equal(program_wait(&program), 0);
+	assert_non_null(strstr(program.out.data, "--duration=SEC"));
+	assert_int_equal(program.err.len, 0);
+	program_free(&program);
+
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--version"));
+	assert_int_equal(program_wait(&program), 0);
+	assert_string_equal(program.out.data, "ixdp-fwd " IXDP_VERSION "\n");
+	program_free(&program);
+}
+
+static void cpu_pins_the_worker_alone(void **state)
+{
+	struct program program;
+	cpu_set_t usable, pinned;
+	char cpu[16];
+	int first = 0;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(usable), &usable);
+	while (!CPU_ISSET(first, &usable))
+		first++;
+	snprintf(cpu, sizeof(cpu), "%d", first);
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--cpu", cpu, "soft:a"));
+	assert_non_null(program_line(&program));
+	assert_int_equal(sched_getaffinity(program.pid, sizeof(pinned), &pinned), 0);
+	assert_int_equal(CPU_COUNT(&pinned), 1);
+	assert_true(CPU_ISSET(first, &pinned));
+	kill(program.pid, SIGTERM);
+	assert_int_equal(program_wait(&program), 0);
+	program_free(&program);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(forwards_between_generators),
+	    cmocka_unit_test(forwards_without_devices),
+	    cmocka_unit_test(forwards_back_out_of_one_port),
+	    cmocka_unit_test(ends_when_all_sources_are_through),
+	    cmocka_unit_test(goes_on_while_one_source_is_endless),
+	    cmocka_unit_test(ends_at_count),
+	    cmocka_unit_test(forwards_a_capture_byte_for_byte),
+	    cmocka_unit_test(intervals_add_up),
+	    cmocka_unit_test(prints_a_table),
+	    cmocka_unit_test(reports_when_nothing_arrives),
+	    cmocka_unit_test(sigterm_ends_it_with_totals),
+	    cmocka_unit_test(sigint_ends_it_with_totals),
+	    cmocka_unit_test(another_signal_ends_the_drain),
+	    cmocka_unit_test(survives_a_reader_that_leaves),
+	    cmocka_unit_test(refuses_a_closed_stdout),
+	    cmocka_unit_test(wrong_usage_names_the_option),
+	    cmocka_unit_test(failure_is_one_line),
+	    cmocka_unit_test(help_and_version_go_to_stdout),
+	    cmocka_unit_test(cpu_pins_the_worker_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
