@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bus.h"
 
-#include "../base/error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <string.h>

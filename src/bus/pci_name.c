@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "../base/error.h"
+#include "base/error.h"
 #include "pci.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The software NIC as a bus. Its device addresses are virtual ones, unless a test wants others. */
-#include "../base/error.h"
-#include "../softnic/softnic.h"
+#include "base/error.h"
+#include "softnic/softnic.h"
 #include "bus.h"
 
 #include <errno.h>

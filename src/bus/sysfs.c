@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A NIC on a PCI bus, reached through the files that sysfs has for it. Needs root. */
-#include "../base/error.h"
+#include "base/error.h"
 #include "bus.h"
 #include "pci.h"
 
