@@ -32,7 +32,9 @@ struct ixdp_frame_config {
 	uint8_t src_mac[6];
 };
 
-/* A number for a new generator, different from all others of this process. Any thread. */
+/*
+ * A number for a new generator, different from the 65,535 before it in this process. Any thread.
+ */
 IXDP_API uint16_t ixdp_frame_generator(void);
 
 /*
@@ -58,7 +60,13 @@ struct ixdp_frame_id {
 IXDP_API enum ixdp_frame_verdict ixdp_frame_read(const uint8_t *data, size_t len,
 						 struct ixdp_frame_id *id);
 
-/* Follows the sequence numbers of any number of flows and generators. */
+/*
+ * Follows the sequence numbers of flows and generators, whatever arrives:
+ * - A frame up to 63 numbers behind the latest of its flow is late (and fills its gap) or repeated.
+ *   One further behind counts as misordered, and its gap stays.
+ * - A jump of 2^32 numbers or more, ahead or back, is a flow that starts anew: nothing is lost.
+ * - Beyond some 2^20 flows of all generators together, further ones are not followed.
+ */
 struct ixdp_frame_checker;
 
 struct ixdp_frame_counts {
@@ -67,9 +75,9 @@ struct ixdp_frame_counts {
 	uint64_t good;	     /* test frames that are whole, late and repeated ones included */
 	uint64_t foreign;    /* not test frames */
 	uint64_t corrupt;    /* damaged test frames */
-	uint64_t lost;	     /* gaps that nothing has filled so far */
+	uint64_t lost;	     /* gaps that nothing has filled so far; a corrupt frame leaves one */
 	uint64_t misordered; /* came after a later one of their flow */
-	uint64_t duplicated; /* came again */
+	uint64_t duplicated; /* came again, within the window */
 };
 
 /* Makes a checker, owned by the caller; NULL when memory is out. One thread at a time uses it. */
@@ -117,7 +125,7 @@ IXDP_API int ixdp_rate_pps(const struct ixdp_rate *rate, unsigned size, double *
 struct ixdp_pacer {
 	double pps;
 	uint64_t start_ns; /* first call */
-	uint64_t sent;	   /* frames handed out since start_ns */
+	uint64_t sent;	   /* frames since start_ns: handed out, or forgotten in a stall */
 	unsigned burst;
 	bool started;
 };

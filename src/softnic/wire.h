@@ -16,16 +16,27 @@ struct wire;
 
 struct wire_ops {
 	/*
-	 * The frame that is next to arrive at the NIC, if one is due at now_ns; NULL if not. It stays
-	 * valid, and the same, until pop. len without FCS. bad_crc: it arrives damaged.
+	 * The frame that is next to arrive at the NIC, if one is due at now_ns; NULL if not. It
+	 * stays valid, and the same, until pop. len without FCS. bad_crc: it arrives damaged.
 	 */
 	const uint8_t *(*peek)(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc);
 	/* The NIC has taken, filtered or dropped the frame. */
 	void (*pop)(struct wire *wire);
-	/* A frame leaves the NIC (padded, without FCS). False: the wire cannot take it now, hold it. */
+	/* A frame leaves the NIC (padded, without FCS). False: the wire cannot take it now, hold
+	 * it. */
 	bool (*send)(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns);
+	/*
+	 * Frames that came for the NIC since the last call and found the wire's own queue full: the
+	 * NIC counts them as missed (MPC). NULL where there is no such queue.
+	 */
+	uint64_t (*missed)(struct wire *wire);
+	/*
+	 * Fills all of stats but `drained`, which stays false: for that the NIC looks at itself,
+	 * and at whether peek has a frame. What generators handed out last is lost as long as it is
+	 * under way: a total is right once every port has drained.
+	 */
 	void (*stats)(struct wire *wire, struct ixdp_wire_stats *stats);
-	/* The source stops. NULL where there is none. */
+	/* The source stops: a frame that peek has shown may no longer be there. NULL: no source. */
 	void (*stop)(struct wire *wire);
 	void (*close)(struct wire *wire);
 };
@@ -34,13 +45,13 @@ struct wire_ops {
 struct wire {
 	const struct wire_ops *ops;
 	/*
-	 * True: a frame that finds no room in the NIC waits on the wire (a generator with drop=off, a
-	 * capture file). False: it is dropped and counted, as on a real cable.
+	 * True: a frame that finds no room in the NIC waits on the wire (a generator with drop=off,
+	 * a capture file). False: it is dropped and counted, as on a real cable.
 	 */
 	bool waits;
 };
 
-/* One key=value of a port name, backslashes resolved except in values that are split further. */
+/* One key=value of a port name, backslashes resolved but in peer= and fault=, which are split. */
 struct softnic_option {
 	char *key;
 	char *value;
@@ -51,16 +62,20 @@ struct softnic_name {
 	char name[IXDP_NAME_MAX];
 	struct softnic_option *options;
 	unsigned n_options;
+	char *text; /* what the options point into */
 };
 
-/* Splits it; softnic_name_free() frees the parts. 0, or -EINVAL with ixdp_error(). */
+/* Splits it; softnic_name_free() frees the parts. 0, or -EINVAL or -ENOMEM with ixdp_error(). */
 int softnic_name_parse(struct softnic_name *parsed, const char *text);
 void softnic_name_free(struct softnic_name *parsed);
 
 /* The value of a key (the only one: a repeated key is refused by the parser), or NULL. */
 const char *softnic_name_get(const struct softnic_name *parsed, const char *key);
 
-/* Splits a value at unescaped colons in place and resolves backslashes; parts[0..n). -EINVAL: > max. */
+/*
+ * Splits a value at unescaped colons in place and resolves backslashes. Returns how many parts, or
+ * -EINVAL when they are more than max.
+ */
 int softnic_value_split(char *value, char **parts, unsigned max);
 
 /*
