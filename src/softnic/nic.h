@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside the software NIC: its state, and what its files offer each other. README.md has the order
+ * in which to read them.
+ *
+ * Locks, in the order in which they are taken: life (open and close, thread.c), the list of NICs
+ * (thread.c), a NIC's own, the wire's. Everything in struct softnic but the doorbells is touched
+ * under the NIC's lock only, and all DMA happens under it.
+ */
+#pragma once
+
+#include "../base/error.h"
+#include "../driver/regs.h"
+#include "softnic.h"
+#include "wire.h"
+
+#include <pthread.h>
+
+enum {
+	NIC_BAR_SIZE = 0x20000,
+	NIC_RX_QUEUES = REG_RDT_COUNT,
+	NIC_TX_QUEUES = REG_TDT_COUNT,
+	NIC_FCS = 4,
+	NIC_FRAME_MIN = 64,	   /* with FCS */
+	NIC_FRAME_MAX = 15872,	   /* 15.5 KB with FCS: no frame may be larger, section 7.2.3.2.2 */
+	NIC_FIFO_MAX = 512 * 1024, /* bytes of the receive packet buffer, section 8.2.3.8.9 */
+	NIC_LATE_MAX = 1024,
+};
+
+/* --- registers: table.c ---------------------------------------------------------------------- */
+
+/*
+ * Registers that the NIC honours and the driver has no use for, in the form of IXDP_REGISTERS; and
+ * their fields.
+ */
+/* clang-format off */
+#define NIC_REGISTERS(R) \
+	R(MCSTCTRL, 0x05090, 0,  1, 0x00000000, RW, "8.2.3.7.3", "multicast control") \
+	R(RQSMR,    0x02300, 4, 32, 0x00000000, RW, "8.2.3.23",  "receive queue to statistics counter") \
+	R(TQSM,     0x08600, 4, 32, 0x00000000, RW, "8.2.3.23",  "transmit queue to statistics counter")
+
+#define NIC_FIELDS(F) \
+	F(MCSTCTRL, MO,  0, 2) \
+	F(MCSTCTRL, MFE, 2, 1)
+
+/* Second addresses of registers: A(name, offset, stride, how many of them). */
+#define NIC_ALIASES(A) \
+	A(CTRL,       0x00004,    0,  1) \
+	A(SRRCTL,     0x02100,    4, 16) \
+	A(DCA_RXCTRL, 0x02200,    4, 16) \
+	A(RAL,        0x05400,    8, 16) \
+	A(RAH,        0x05404,    8, 16) \
+	A(QPTC,       0x06030, 0x40, 16)
+/* clang-format on */
+
+enum {
+#define R(name, offset, stride, count, reset, access, section, what)                               \
+	REG_##name = offset, REG_##name##_STRIDE = stride, REG_##name##_COUNT = count,
+	NIC_REGISTERS(R)
+#undef R
+#define F(reg, field, low, width)                                                                  \
+	reg##_##field = (0xFFFFFFFFu >> (32 - (width))) << (low), reg##_##field##_LOW = low,
+	    NIC_FIELDS(F)
+#undef F
+};
+
+/* Causes in EICR, section 8.2.3.5.1. */
+enum { EICR_RX_MISS = 1 << 17, EICR_LSC = 1 << 20 };
+
+enum nic_access { NIC_RW, NIC_RO, NIC_RC, NIC_W1S, NIC_W1C };
+
+/* One register, or an array of them. */
+struct nic_reg {
+	const char *name;
+	uint32_t offset, stride, count, reset;
+	enum nic_access access;
+	uint32_t fields; /* all of its fields; 0: none are defined, every bit may be written */
+	uint32_t fixed;	 /* bits that a write does not change */
+
+	/* Replace what the access kind does with register n of the array. NULL: nothing special. */
+	uint32_t (*read)(struct softnic *nic, unsigned n, uint32_t stored);
+	void (*write)(struct softnic *nic, unsigned n, uint32_t value);
+};
+
+/* The register at an offset, aliases resolved: which one of an array. NULL: not in the table. */
+const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n);
+
+/* Gives all registers their reset values. */
+void nic_reg_reset(struct softnic *nic);
+
+/* "RDT[3]", "CTRL"; "0x05F00" for a register that is not in the table. */
+void nic_reg_name(uint32_t offset, char *text, size_t size);
+
+/* --- state ----------------------------------------------------------------------------------- */
+
+/*
+ * A mutex that nobody overtakes for long: who waits for the mutex holds the turnstile, so that a
+ * hardware thread that unlocks and locks again in a loop has to let it pass first.
+ */
+struct nic_lock {
+	pthread_mutex_t turnstile;
+	pthread_mutex_t mutex;
+};
+
+/* Memory that the NIC may touch. */
+struct nic_region {
+	uint64_t iova;
+	uint64_t len;
+	uint8_t *addr;
+};
+
+/* What the NIC remembers of a queue, receive or transmit, beside its registers. */
+struct nic_queue {
+	_Alignas(64) uint32_t doorbell; /* the tail: stored by the driver, on a line of its own */
+
+	_Alignas(64) uint32_t tail; /* as last looked at */
+	uint64_t looked;	    /* in this step */
+	unsigned ring_region;	    /* where the last DMA went: looked at first for the next */
+	unsigned data_region;
+	unsigned without_rs; /* TX: descriptors since the last one with RS */
+	bool hung;	     /* until it is enabled again */
+	bool switching;	     /* fault: ENABLE will change after so many polls */
+	unsigned polls;
+};
+
+/* A ring as its registers describe it. */
+struct nic_ring {
+	struct nic_queue *queue;
+	uint64_t base;
+	uint32_t size; /* descriptors */
+	uint32_t base_reg;
+	uint32_t tail_reg;
+	uint32_t *head; /* the head register */
+};
+
+/* Frames that wait in the NIC's packet buffer, oldest first: fifo.c. */
+struct nic_fifo {
+	uint8_t *data; /* 2 * NIC_FIFO_MAX */
+	size_t begin, end;
+	size_t used; /* bytes, records included: what RXPBSIZE limits */
+};
+
+/* A frame on its way to a ring. len without FCS. */
+struct nic_frame {
+	const uint8_t *data;
+	size_t len;
+	unsigned queue;
+	bool bad_crc;
+	bool undersize;
+	bool inexact; /* passed a hash or a promiscuous filter only */
+};
+
+/* A write-back that the dd-late fault holds back. */
+struct nic_late {
+	struct nic_ring ring;
+	uint32_t index;
+	uint64_t qw1;
+	uint64_t due; /* step */
+};
+
+struct nic_tap {
+	struct wire wire;
+	bool (*sent)(const uint8_t *frame, size_t len, void *arg);
+	void *arg;
+	struct ixdp_wire_stats stats;
+};
+
+/* fault.c has the table; the order is the same. */
+enum nic_fault {
+	FAULT_RESET_STUCK,
+	FAULT_EEPROM_STUCK,
+	FAULT_DMAI_STUCK,
+	FAULT_ENABLE_LATE,
+	FAULT_ENABLE_NEVER,
+	FAULT_DISABLE_LATE,
+	FAULT_DISABLE_NEVER,
+	FAULT_MASTER_STUCK,
+	FAULT_LINK_LATE,
+	FAULT_LINK_DOWN,
+	FAULT_SECRX_STUCK,
+	FAULT_SEMAPHORE_HELD,
+	FAULT_ALL_ONES,
+	FAULT_TORN,
+	FAULT_LEN_ZERO,
+	FAULT_BAD_CRC,
+	FAULT_DD_LATE,
+	FAULT_TX_STOP,
+	FAULT_RX_STOP,
+	FAULT_COUNT,
+};
+
+/* What strict checks find, section by section of the driver's life; strict.c logs each once. */
+enum nic_violation {
+	VIOLATION_STRAY_DMA, /* reported even with strict=off */
+	VIOLATION_RESERVED,
+	VIOLATION_READ_ONLY,
+	VIOLATION_FCTRL_LIVE,
+	VIOLATION_HEAD_LIVE,
+	VIOLATION_TAIL_EARLY,
+	VIOLATION_TAIL_OUTSIDE,
+	VIOLATION_TAIL_IS_HEAD,
+	VIOLATION_RING_UNMAPPED,
+	VIOLATION_RX_BUFFERS,
+	VIOLATION_DCA,
+	VIOLATION_QUEUE_64,
+	VIOLATION_DESCRIPTOR,
+	VIOLATION_NO_FCS,
+	VIOLATION_PAYLEN,
+	VIOLATION_RS_DISTANCE,
+};
+
+struct softnic {
+	struct nic_lock lock;
+	char name[IXDP_NAME_MAX];
+	uint8_t mac[6];
+	struct softnic *next; /* list of all, thread.c */
+	struct wire *wire;
+	struct nic_tap tap;
+	struct softnic_hooks hooks;
+	unsigned (*steer)(const uint8_t *frame, size_t len, void *arg);
+	void *steer_arg;
+
+	uint32_t regs[NIC_BAR_SIZE / 4]; /* by offset; heads too, but tails are the doorbells */
+	uint8_t unknown[NIC_BAR_SIZE / 4 / 8]; /* unknown registers that were logged */
+	uint32_t octets_high[2]; /* GORCH and GOTCH as the last read of the low half left them */
+	unsigned rars;		 /* receive addresses in use: those above are not valid */
+	bool link;		 /* as last reported in EICR */
+	uint64_t link_at;	 /* when it comes up */
+
+	bool bus_master;
+	struct nic_region *regions; /* ascending iova */
+	unsigned n_regions, room_regions;
+
+	uint64_t steps;
+	uint64_t tx_on[NIC_TX_QUEUES / 64]; /* enabled TX queues, a bit each */
+	unsigned tx_turn;		    /* the TX queue that is next */
+	struct nic_queue rx[NIC_RX_QUEUES];
+	struct nic_queue tx[NIC_TX_QUEUES];
+	struct nic_fifo fifo;
+	uint8_t scratch[NIC_FRAME_MAX]; /* a frame that is not in one piece elsewhere */
+
+	uint32_t faults; /* a bit each */
+	uint64_t fault_arg[FAULT_COUNT];
+	uint64_t arrivals, deliveries; /* counted for bad-crc and len-zero */
+	unsigned wedged;	       /* resets until DMA works again, after master-stuck */
+	uint64_t reset_at;
+	struct nic_late late[NIC_LATE_MAX];
+	unsigned late_begin, late_count;
+
+	bool strict;
+	unsigned violations;
+	char violation[256];
+	struct {
+		enum nic_violation kind;
+		uint32_t reg;
+	} logged[64];
+	unsigned n_logged;
+};
+
+/* A register in storage. */
+#define NIC_REG(nic, name) ((nic)->regs[REG_##name / 4])
+#define NIC_REG_N(nic, name, n) ((nic)->regs[REG_N(name, n) / 4])
+
+static inline bool nic_fault(const struct softnic *nic, enum nic_fault fault)
+{
+	return unlikely(nic->faults >> fault & 1);
+}
+
+/* --- control.c: reset, link, and all that is not a queue ---------------------------------------
+ */
+
+/* What CTRL.RST and power-on do. */
+void nic_reset(struct softnic *nic);
+/* The link's state now; notes a change in EICR. */
+bool nic_link_up(struct softnic *nic);
+/* DMA may happen: bus master, no master disable, no fault that forbids it. */
+bool nic_dma_on(const struct softnic *nic);
+
+uint32_t nic_read_status(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_eec(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_swsm(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_rdrxctl(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_secrxstat(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_links(struct softnic *nic, unsigned n, uint32_t stored);
+void nic_write_ctrl(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_eicr(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_eimc(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_eimc_ex(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_fctrl(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_autoc(struct softnic *nic, unsigned n, uint32_t value);
+
+/* --- queue.c: what both kinds of queue have in common ------------------------------------------
+ */
+
+struct nic_ring nic_rx_ring(struct softnic *nic, unsigned n);
+struct nic_ring nic_tx_ring(struct softnic *nic, unsigned n);
+/* Looks at the doorbell: the tail, or the head (nothing to do) if the tail makes no sense. */
+uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring);
+/* The descriptor, or NULL: stray DMA, reported, and the queue hangs. */
+struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring, uint32_t index);
+
+static inline uint32_t nic_ring_next(const struct nic_ring *ring, uint32_t index)
+{
+	return index + 1 == ring->size ? 0 : index + 1;
+}
+
+uint32_t nic_read_rdt(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_tdt(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_rxdctl(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_txdctl(struct softnic *nic, unsigned n, uint32_t stored);
+void nic_write_rdh(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_tdh(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_rdt(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_tdt(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_rxdctl(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_txdctl(struct softnic *nic, unsigned n, uint32_t value);
+
+/* --- dma.c -------------------------------------------------------------------------------------
+ */
+
+/*
+ * The memory of len bytes at iova if it is in one piece, else NULL, which need not be an error.
+ * hint: the caller's region of last time.
+ */
+uint8_t *nic_dma_look(const struct softnic *nic, uint64_t iova, uint64_t len, unsigned *hint);
+/* Every byte of it is mapped, in whatever pieces. */
+bool nic_dma_mapped(const struct softnic *nic, uint64_t iova, uint64_t len);
+/*
+ * Copies, across regions where need be. False: not all of it is mapped; reported against reg, and
+ * nothing is copied.
+ */
+bool nic_dma_read(struct softnic *nic, uint64_t iova, void *to, size_t len, unsigned *hint,
+		  uint32_t reg);
+bool nic_dma_write(struct softnic *nic, uint64_t iova, const void *from, size_t len, unsigned *hint,
+		   uint32_t reg);
+
+/* --- rx.c, filter.c, fifo.c, tx.c, stats.c -----------------------------------------------------
+ */
+
+/* Each moves at most `frames` frames, and returns how many were dealt with. */
+unsigned nic_rx_run(struct softnic *nic, unsigned frames, uint64_t now);
+unsigned nic_tx_run(struct softnic *nic, unsigned frames, uint64_t now);
+
+/* A frame arrives and waits in the packet buffer. False: no room, and it was counted as missed. */
+bool nic_rx_arrive(struct softnic *nic, const uint8_t *frame, size_t len, bool bad_crc);
+
+enum nic_match { NIC_MATCH_NONE, NIC_MATCH_EXACT, NIC_MATCH_INEXACT };
+/* What the L2 filter says to a frame of at least 14 bytes, sections 7.1.1.1 and 8.2.3.7. */
+enum nic_match nic_filter(const struct softnic *nic, const uint8_t *frame);
+void nic_write_rah(struct softnic *nic, unsigned n, uint32_t value);
+void nic_filter_addresses(struct softnic *nic); /* the RAH have changed */
+
+bool nic_fifo_push(struct softnic *nic, const struct nic_frame *frame);	  /* false: no room */
+bool nic_fifo_peek(const struct nic_fifo *fifo, struct nic_frame *frame); /* false: empty */
+void nic_fifo_pop(struct nic_fifo *fifo);
+
+/* Adds to a counter, which sticks at its maximum (32 bits, octets 36). */
+void nic_count(struct softnic *nic, uint32_t reg, uint64_t events);
+void nic_count_octets(struct softnic *nic, uint32_t reg_low, uint64_t octets);
+/* The statistics counter of a queue, as RQSMR and TQSM map it. */
+unsigned nic_rx_counter(const struct softnic *nic, unsigned queue);
+unsigned nic_tx_counter(const struct softnic *nic, unsigned queue);
+uint32_t nic_read_gorcl(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_gorch(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_gotcl(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_gotch(struct softnic *nic, unsigned n, uint32_t stored);
+
+/* --- fault.c, strict.c --------------------------------------------------------------------------
+ */
+
+/* Sets "NAME[:ARG][+NAME[:ARG]...]". 0 or -EINVAL with ixdp_error(). */
+int nic_fault_set(struct softnic *nic, const char *text);
+
+/* Publishes a descriptor's second quad word, later if the dd-late fault is set. */
+void nic_write_back(struct softnic *nic, const struct nic_ring *ring, uint32_t index,
+		    struct desc *d, uint64_t qw1);
+/* The torn fault: publishes a receive descriptor half written, and calls the hook. */
+void nic_torn(struct softnic *nic, unsigned queue, uint32_t index, struct desc *d, uint64_t qw1);
+/* Publishes held-back write-backs: those that are due, or all. */
+void nic_late_run(struct softnic *nic, bool all);
+
+/* Notes that the driver did what it must not; reg: the offset of the register it concerns. */
+void nic_violation(struct softnic *nic, enum nic_violation kind, uint32_t reg, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Checks a register write for reserved bits. */
+void nic_strict_write(struct softnic *nic, const struct nic_reg *reg, uint32_t offset,
+		      uint32_t value);
+
+/* --- thread.c: the open NICs, their clock, and the thread that lets them work --------------------
+ */
+
+int nic_lock_init(struct nic_lock *lock);
+void nic_lock_take(struct nic_lock *lock);
+void nic_lock_give(struct nic_lock *lock);
+
+/* Serialises open and close. */
+void nic_life_begin(void);
+void nic_life_end(void);
+/* Within: adds a NIC to the list, or takes it off; starts and ends the hardware thread. */
+int nic_attach(struct softnic *nic);
+void nic_detach(struct softnic *nic);

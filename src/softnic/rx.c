@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receiving, in the order of section 7.1: a frame arrives, is judged and counted, waits for
+ * descriptors (on the wire or in the packet buffer) or is dropped, and is written to memory:
+ * buffers first, descriptors then, each with its second quad word last.
+ */
+#include "nic.h"
+
+#include <string.h>
+
+/* What becomes of a frame at the port, section 7.1.1 and 8.2.3.23. */
+enum fate { FATE_TAKEN, FATE_FILTERED, FATE_UNDERSIZE, FATE_OVERSIZE, FATE_BAD_CRC };
+
+/* Whether a ring can take a frame now. */
+enum room { ROOM, ROOM_NONE, ROOM_CLOSED };
+
+static bool receiving(struct softnic *nic)
+{
+	return NIC_REG(nic, RXCTRL) & RXCTRL_RXEN &&
+	       !(NIC_REG(nic, SECRXCTRL) & SECRXCTRL_RX_DIS) && nic_link_up(nic) &&
+	       !nic_fault(nic, FAULT_ALL_ONES);
+}
+
+/* The longest frame that the port takes, with FCS: a VLAN tag comes on top (8.2.3.22.13). */
+static size_t longest(const struct softnic *nic, const uint8_t *frame)
+{
+	bool tagged = frame[12] == 0x81 && frame[13] == 0x00;
+	size_t limit = 1518;
+
+	if (NIC_REG(nic, HLREG0) & HLREG0_JUMBOEN)
+		limit = FIELD_GET(MAXFRS_MFS, NIC_REG(nic, MAXFRS));
+	limit += tagged ? 4 : 0;
+	return limit < NIC_FRAME_MAX ? limit : NIC_FRAME_MAX;
+}
+
+/* Judges a frame without counting it, and completes it: a frame on a wire may be judged again. */
+static enum fate judge(const struct softnic *nic, struct nic_frame *frame)
+{
+	bool keep_bad = NIC_REG(nic, FCTRL) & FCTRL_SBP;
+	enum nic_match match;
+
+	frame->undersize = frame->len + NIC_FCS < NIC_FRAME_MIN;
+	if (frame->bad_crc && !keep_bad)
+		return FATE_BAD_CRC;
+	if (frame->len < 14 || (frame->undersize && !keep_bad))
+		return FATE_UNDERSIZE;
+	if (frame->len + NIC_FCS > longest(nic, frame->data))
+		return FATE_OVERSIZE;
+	match = nic_filter(nic, frame->data);
+	if (match == NIC_MATCH_NONE)
+		return FATE_FILTERED;
+	frame->inexact = match == NIC_MATCH_INEXACT;
+	frame->queue = 0;
+	if (nic->steer)
+		frame->queue = nic->steer(frame->data, frame->len, nic->steer_arg) % NIC_RX_QUEUES;
+	return FATE_TAKEN;
+}
+
+static void count(struct softnic *nic, const struct nic_frame *frame, enum fate fate)
+{
+	nic->arrivals++;
+	nic_count(nic, REG_TPR, 1);
+	if (frame->bad_crc)
+		nic_count(nic, REG_CRCERRS, 1);
+	else if (frame->undersize)
+		nic_count(nic, REG_RUC, 1);
+	else if (fate == FATE_OVERSIZE)
+		nic_count(nic, REG_ROC, 1);
+	if (fate != FATE_TAKEN || frame->bad_crc || frame->undersize)
+		return;
+	nic_count(nic, REG_GPRC, 1);
+	nic_count_octets(nic, REG_GORCL, frame->len + NIC_FCS);
+	if (frame->data[0] & 1) {
+		static const uint8_t broadcast[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+
+		nic_count(nic, memcmp(frame->data, broadcast, 6) == 0 ? REG_BPRC : REG_MPRC, 1);
+	}
+}
+
+static size_t buffer_size(const struct softnic *nic, unsigned queue)
+{
+	return FIELD_GET(SRRCTL_BSIZEPKT, NIC_REG_N(nic, SRRCTL, queue)) * 1024;
+}
+
+/* Bytes that the frame has in memory. */
+static size_t stored_size(const struct softnic *nic, const struct nic_frame *frame)
+{
+	return frame->len + (NIC_REG(nic, HLREG0) & HLREG0_RXCRCSTRP ? 0 : NIC_FCS);
+}
+
+static uint32_t owned(const struct nic_ring *ring)
+{
+	uint32_t tail = ring->queue->tail;
+
+	if (tail >= ring->size)
+		return 0;
+	return tail >= *ring->head ? tail - *ring->head : tail + ring->size - *ring->head;
+}
+
+/*
+ * Whether the ring has the descriptors that a frame needs. The doorbell's line is the driver's: it
+ * is looked at once a step, and when what was there is used up.
+ */
+static enum room find_room(struct softnic *nic, const struct nic_ring *ring,
+			   const struct nic_frame *frame)
+{
+	struct nic_queue *queue = ring->queue;
+	size_t size, need;
+
+	if (!(NIC_REG_N(nic, RXDCTL, frame->queue) & RXDCTL_ENABLE))
+		return ROOM_CLOSED;
+	if (queue->hung || nic_fault(nic, FAULT_RX_STOP) || !nic_dma_on(nic))
+		return ROOM_NONE;
+	size = buffer_size(nic, frame->queue);
+	if (size == 0)
+		return ROOM_NONE;
+	need = 1;
+	if (unlikely(stored_size(nic, frame) > size))
+		need = (stored_size(nic, frame) + size - 1) / size;
+	if (queue->looked != nic->steps) {
+		queue->looked = nic->steps;
+		nic_ring_tail(nic, ring);
+	}
+	if (owned(ring) >= need)
+		return ROOM;
+	nic_ring_tail(nic, ring);
+	return owned(ring) >= need ? ROOM : ROOM_NONE;
+}
+
+/* The frame check sequence, as it comes over the wire after the frame (IEEE 802.3, 3.2.9). */
+static void append_fcs(const uint8_t *frame, size_t len, bool bad, uint8_t fcs[NIC_FCS])
+{
+	uint32_t crc = UINT32_MAX;
+
+	for (size_t i = 0; i < len; i++) {
+		crc ^= frame[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320 : 0);
+	}
+	crc = htole32(bad ? crc : ~crc);
+	memcpy(fcs, &crc, NIC_FCS);
+}
+
+/* The second quad word of a written-back descriptor, sections 7.1.5 and 7.1.6.2. */
+static uint64_t status_of(const struct nic_frame *frame, bool advanced, bool last, size_t len)
+{
+	uint64_t status = RXD_DD;
+
+	if (last)
+		status |= RXD_EOP | (frame->inexact ? 1 << 7 : 0);
+	if (advanced) {
+		if (last && frame->bad_crc)
+			status |= RXD_ERR_CE;
+		if (last && frame->undersize)
+			status |= RXD_ERR_USE;
+		return status | (uint64_t)len << RXD_LEN_LOW;
+	}
+	if (last && (frame->bad_crc || frame->undersize))
+		status |= 1 << 8; /* RXE: the errors follow the 8 bits of status */
+	return status << 32 | len;
+}
+
+/* Fills one descriptor's buffer and gives it back. False: there was no descriptor in memory. */
+static bool write_part(struct softnic *nic, const struct nic_ring *ring,
+		       const struct nic_frame *frame, const uint8_t *data, size_t len, bool last)
+{
+	uint32_t index = *ring->head;
+	uint32_t srrctl = NIC_REG_N(nic, SRRCTL, frame->queue);
+	bool advanced = FIELD_GET(SRRCTL_DESCTYPE, srrctl) == SRRCTL_DESCTYPE_ADVANCED;
+	struct nic_queue *queue = ring->queue;
+	struct desc *d = nic_ring_desc(nic, ring, index);
+	uint64_t addr;
+
+	if (!d)
+		return false;
+	/* Bit 0 of an advanced descriptor's address says no-snoop, section 7.1.6.1. */
+	addr = le64toh(__atomic_load_n(&d->qw0, __ATOMIC_RELAXED)) & ~(uint64_t)advanced;
+	nic_dma_write(nic, addr, data, len, &queue->data_region, ring->base_reg);
+	if (unlikely(NIC_REG_N(nic, DCA_RXCTRL, frame->queue) & DCA_RXCTRL_MUST_BE_0 && len > 0)) {
+		/* Silicon may corrupt packets then: here it always does, so that it shows. */
+		uint8_t poison = ~data[len - 1];
+
+		nic_dma_write(nic, addr + len - 1, &poison, 1, &queue->data_region, ring->base_reg);
+		nic_violation(nic, VIOLATION_DCA, REG_N(DCA_RXCTRL, frame->queue),
+			      "bit 12 is set, which corrupts packets: clear it before the queue is "
+			      "enabled (8.2.3.11.1)");
+	}
+	if (advanced)
+		__atomic_store_n(&d->qw0, 0, __ATOMIC_RELAXED);
+	if (unlikely(nic_fault(nic, FAULT_TORN)))
+		nic_torn(nic, frame->queue, index, d, status_of(frame, advanced, last, 0));
+	nic_write_back(nic, ring, index, d, status_of(frame, advanced, last, len));
+	*ring->head = nic_ring_next(ring, index);
+	return true;
+}
+
+static bool is_len_zero(struct softnic *nic)
+{
+	return nic_fault(nic, FAULT_LEN_ZERO) &&
+	       ++nic->deliveries % nic->fault_arg[FAULT_LEN_ZERO] == 0;
+}
+
+/* Writes a frame to memory; the ring has the room. */
+static void deliver(struct softnic *nic, const struct nic_ring *ring, const struct nic_frame *frame)
+{
+	size_t size = buffer_size(nic, frame->queue);
+	size_t total = stored_size(nic, frame);
+	const uint8_t *data = frame->data;
+
+	if (unlikely(is_len_zero(nic)))
+		total = 0;
+	if (unlikely(total > frame->len)) {
+		memcpy(nic->scratch, frame->data, frame->len);
+		append_fcs(frame->data, frame->len, frame->bad_crc, nic->scratch + frame->len);
+		data = nic->scratch;
+	}
+	for (size_t done = 0;;) {
+		size_t part = total - done < size ? total - done : size;
+
+		if (!write_part(nic, ring, frame, data + done, part, done + part == total))
+			return;
+		done += part;
+		if (done == total)
+			break;
+	}
+	nic_count(nic, REG_N(QPRC, nic_rx_counter(nic, frame->queue)), 1);
+}
+
+static void miss(struct softnic *nic, uint64_t frames)
+{
+	nic_count(nic, REG_N(MPC, 0), frames);
+	NIC_REG(nic, EICR) |= EICR_RX_MISS;
+}
+
+/* Frames that the wire had no place for have been missed, if the port was receiving. */
+static void count_missed(struct softnic *nic, bool on)
+{
+	uint64_t missed = nic->wire->ops->missed ? nic->wire->ops->missed(nic->wire) : 0;
+
+	if (missed > 0 && on)
+		miss(nic, missed);
+}
+
+static void drop(struct softnic *nic, const struct nic_frame *frame)
+{
+	nic_count(nic, REG_N(QPRDC, nic_rx_counter(nic, frame->queue)), 1);
+}
+
+/* Into the packet buffer, where the frame holds up all those behind it. */
+static bool store(struct softnic *nic, const struct nic_frame *frame)
+{
+	if (nic_fifo_push(nic, frame))
+		return true;
+	miss(nic, 1);
+	return false;
+}
+
+/* True: the frame is dealt with. False: it has to wait. */
+static bool hand_over(struct softnic *nic, const struct nic_frame *frame, enum room room,
+		      const struct nic_ring *ring)
+{
+	if (likely(room == ROOM))
+		deliver(nic, ring, frame);
+	else if (room == ROOM_NONE && !(NIC_REG_N(nic, SRRCTL, frame->queue) & SRRCTL_DROP_EN))
+		return false;
+	else if (room == ROOM_NONE)
+		drop(nic, frame);
+	return true;
+}
+
+static unsigned drain_fifo(struct softnic *nic, unsigned frames)
+{
+	struct nic_frame frame;
+	unsigned moved = 0;
+
+	while (moved < frames && nic_fifo_peek(&nic->fifo, &frame)) {
+		struct nic_ring ring = nic_rx_ring(nic, frame.queue);
+
+		if (!hand_over(nic, &frame, find_room(nic, &ring, &frame), &ring))
+			break;
+		nic_fifo_pop(&nic->fifo);
+		moved++;
+	}
+	return moved;
+}
+
+/* The next frame on the wire. False: there is none. */
+static bool next_arrival(struct softnic *nic, uint64_t now, struct nic_frame *frame)
+{
+	uint64_t every = nic->fault_arg[FAULT_BAD_CRC];
+
+	frame->data = nic->wire->ops->peek(nic->wire, now, &frame->len, &frame->bad_crc);
+	if (!frame->data)
+		return false;
+	if (nic_fault(nic, FAULT_BAD_CRC))
+		frame->bad_crc |= (nic->arrivals + 1) % every == 0;
+	return true;
+}
+
+/*
+ * A frame on the wire, while the port receives. True: taken off the wire. A wire that waits keeps
+ * what has no descriptor yet, whatever DROP_EN says.
+ */
+static bool take_arrival(struct softnic *nic, struct nic_frame *frame)
+{
+	enum fate fate = judge(nic, frame);
+	bool behind = nic->fifo.used > 0;
+	struct nic_ring ring;
+	enum room room;
+
+	if (fate != FATE_TAKEN) {
+		count(nic, frame, fate);
+		return true;
+	}
+	ring = nic_rx_ring(nic, frame->queue);
+	room = behind ? ROOM_NONE : find_room(nic, &ring, frame);
+	if (nic->wire->waits && room != ROOM)
+		return false;
+	count(nic, frame, fate);
+	if (behind || !hand_over(nic, frame, room, &ring))
+		store(nic, frame);
+	return true;
+}
+
+unsigned nic_rx_run(struct softnic *nic, unsigned frames, uint64_t now)
+{
+	unsigned moved = drain_fifo(nic, frames);
+	bool on = receiving(nic);
+	struct nic_frame frame;
+
+	count_missed(nic, on);
+	if (!on && nic->wire->waits)
+		return moved;
+	while (moved < frames && next_arrival(nic, now, &frame)) {
+		if (on && !take_arrival(nic, &frame))
+			break;
+		nic->wire->ops->pop(nic->wire);
+		moved++;
+	}
+	return moved;
+}
+
+bool nic_rx_arrive(struct softnic *nic, const uint8_t *data, size_t len, bool bad_crc)
+{
+	struct nic_frame frame = {.data = data, .len = len, .bad_crc = bad_crc};
+	enum fate fate;
+
+	if (!receiving(nic))
+		return true;
+	if (nic_fault(nic, FAULT_BAD_CRC))
+		frame.bad_crc |= (nic->arrivals + 1) % nic->fault_arg[FAULT_BAD_CRC] == 0;
+	fate = judge(nic, &frame);
+	count(nic, &frame, fate);
+	return fate != FATE_TAKEN || store(nic, &frame);
+}

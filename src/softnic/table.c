@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The register table: the lines of regs.h and NIC_REGISTERS, with what is special about some of
+ * them. An address finds its line through a map of the BAR; an alias is a second entry in the map.
+ */
+#include "nic.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+#define R(name, offset, stride, count, reset, access, section, what) ID_##name,
+	IXDP_REGISTERS(R) NIC_REGISTERS(R)
+#undef R
+	    ID_COUNT
+};
+
+static struct nic_reg table[ID_COUNT] = {
+#define R(name, offset, stride, count, reset, access, section, what)                               \
+	[ID_##name] = {#name, offset, stride, count, reset, NIC_##access, 0, 0, NULL, NULL},
+    IXDP_REGISTERS(R) NIC_REGISTERS(R)
+#undef R
+};
+
+static const struct {
+	unsigned id;
+	uint32_t mask;
+} fields[] = {
+#define F(reg, field, low, width) {ID_##reg, reg##_##field},
+    IXDP_FIELDS(F) NIC_FIELDS(F)
+#undef F
+};
+
+static const struct {
+	unsigned id;
+	uint32_t offset, stride, count;
+} aliases[] = {
+#define A(name, offset, stride, count) {ID_##name, offset, stride, count},
+    NIC_ALIASES(A)
+#undef A
+};
+
+/* Registers that do more than their access kind says. */
+static const struct {
+	unsigned id;
+	uint32_t fixed;
+	uint32_t (*read)(struct softnic *nic, unsigned n, uint32_t stored);
+	void (*write)(struct softnic *nic, unsigned n, uint32_t value);
+} specials[] = {
+    {ID_CTRL, 0, NULL, nic_write_ctrl},
+    {ID_STATUS, 0, nic_read_status, NULL},
+    {ID_EEC, EEC_PRES | EEC_ARD, nic_read_eec, NULL},
+    {ID_SWSM, 0, nic_read_swsm, NULL},
+    {ID_EICR, 0, NULL, nic_write_eicr},
+    {ID_EIMC, 0, NULL, nic_write_eimc},
+    {ID_EIMC_EX, 0, NULL, nic_write_eimc_ex},
+    {ID_FCTRL, 0, NULL, nic_write_fctrl},
+    {ID_RAH, 0, NULL, nic_write_rah},
+    {ID_RDBAL, ~(uint32_t)RDBAL_BASE, NULL, NULL},
+    {ID_RDLEN, ~(uint32_t)RDLEN_LEN, NULL, NULL},
+    {ID_RDH, 0, NULL, nic_write_rdh},
+    {ID_RDT, 0, nic_read_rdt, nic_write_rdt},
+    {ID_RXDCTL, 0, nic_read_rxdctl, nic_write_rxdctl},
+    {ID_RDRXCTL, RDRXCTL_DMAIDONE, nic_read_rdrxctl, NULL},
+    {ID_SECRXSTAT, 0, nic_read_secrxstat, NULL},
+    {ID_TDBAL, ~(uint32_t)TDBAL_BASE, NULL, NULL},
+    {ID_TDLEN, ~(uint32_t)TDLEN_LEN, NULL, NULL},
+    {ID_TDH, 0, NULL, nic_write_tdh},
+    {ID_TDT, 0, nic_read_tdt, nic_write_tdt},
+    {ID_TXDCTL, 0, nic_read_txdctl, nic_write_txdctl},
+    {ID_AUTOC, 0, NULL, nic_write_autoc},
+    {ID_LINKS, 0, nic_read_links, NULL},
+    {ID_GORCL, 0, nic_read_gorcl, NULL},
+    {ID_GORCH, 0, nic_read_gorch, NULL},
+    {ID_GOTCL, 0, nic_read_gotcl, NULL},
+    {ID_GOTCH, 0, nic_read_gotch, NULL},
+};
+
+/* For every 32-bit word of the BAR: which register it is. 0: none, else the id plus one. */
+static struct {
+	uint16_t id_plus_1;
+	uint16_t n;
+} map[NIC_BAR_SIZE / 4];
+
+static pthread_once_t built = PTHREAD_ONCE_INIT;
+
+static void map_array(unsigned id, uint32_t offset, uint32_t stride, uint32_t count)
+{
+	for (uint32_t n = 0; n < count; n++) {
+		map[(offset + stride * n) / 4].id_plus_1 = id + 1;
+		map[(offset + stride * n) / 4].n = n;
+	}
+}
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static void build(void)
+{
+	for (size_t i = 0; i < LENGTH(fields); i++)
+		table[fields[i].id].fields |= fields[i].mask;
+	for (size_t i = 0; i < LENGTH(specials); i++) {
+		table[specials[i].id].fixed = specials[i].fixed;
+		table[specials[i].id].read = specials[i].read;
+		table[specials[i].id].write = specials[i].write;
+	}
+	for (unsigned id = 0; id < ID_COUNT; id++)
+		map_array(id, table[id].offset, table[id].stride, table[id].count);
+	for (size_t i = 0; i < LENGTH(aliases); i++)
+		map_array(aliases[i].id, aliases[i].offset, aliases[i].stride, aliases[i].count);
+}
+
+const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n)
+{
+	pthread_once(&built, build);
+	if (offset >= NIC_BAR_SIZE || offset % 4 != 0 || map[offset / 4].id_plus_1 == 0)
+		return NULL;
+	*n = map[offset / 4].n;
+	return &table[map[offset / 4].id_plus_1 - 1];
+}
+
+void nic_reg_reset(struct softnic *nic)
+{
+	memset(nic->regs, 0, sizeof(nic->regs));
+	for (unsigned id = 0; id < ID_COUNT; id++)
+		for (uint32_t n = 0; n < table[id].count; n++)
+			nic->regs[(table[id].offset + table[id].stride * n) / 4] = table[id].reset;
+}
+
+void nic_reg_name(uint32_t offset, char *text, size_t size)
+{
+	unsigned n;
+	const struct nic_reg *reg = nic_reg_find(offset, &n);
+
+	if (!reg)
+		snprintf(text, size, "register 0x%05X", offset);
+	else if (reg->count == 1)
+		snprintf(text, size, "%s", reg->name);
+	else
+		snprintf(text, size, "%s[%u]", reg->name, n);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transmitting, in the order of section 7.2: descriptors are gathered up to one with EOP, the frame
+ * leaves (padded) or is held, descriptors with RS get DD, the head moves. What cannot go on, goes
+ * on in a later step from the same descriptor.
+ */
+#include "nic.h"
+
+#include <string.h>
+
+enum {
+	MAX_DESCRIPTORS = 64, /* of one frame; silicon does 40 */
+	/* Without WTHRESH at most so many descriptors may follow each other without RS (erratum).
+	 */
+	RS_DISTANCE_MAX = 40,
+	PADDED = NIC_FRAME_MIN - NIC_FCS,
+};
+
+/* Segmentation, checksums and VLAN insertion, which this NIC does not do, section 7.2.3.2.4. */
+#define TXD_TSE (UINT64_C(1) << 31)
+#define TXD_VLE (UINT64_C(1) << 30)
+#define TXD_POPTS (UINT64_C(7) << 40)
+
+/* What lies between two heads: a frame, or a context descriptor without one. */
+struct gathered {
+	unsigned count; /* descriptors */
+	uint64_t qw1[MAX_DESCRIPTORS];
+	struct desc *desc[MAX_DESCRIPTORS];
+	const uint8_t *data;
+	size_t len; /* 0: no frame */
+};
+
+static bool hang(struct softnic *nic, const struct nic_ring *ring, enum nic_violation kind,
+		 const char *why, unsigned long long value)
+{
+	nic_violation(nic, kind, ring->tail_reg, "descriptor %u: %s (0x%llx): the queue hangs",
+		      *ring->head, why, value);
+	ring->queue->hung = true;
+	return false;
+}
+
+/* Adds a descriptor's buffer to the frame. The first stays where it is if it is in one piece. */
+static bool add_data(struct softnic *nic, const struct nic_ring *ring, struct gathered *g,
+		     uint64_t iova, size_t len)
+{
+	unsigned *hint = &ring->queue->data_region;
+
+	if (g->len + len > NIC_FRAME_MAX - NIC_FCS)
+		return hang(nic, ring, VIOLATION_DESCRIPTOR, "frame longer than 15.5 KB",
+			    g->len + len);
+	if (g->len == 0) {
+		g->data = nic_dma_look(nic, iova, len, hint);
+		if (likely(g->data)) {
+			g->len = len;
+			return true;
+		}
+	}
+	if (g->len > 0 && g->data != nic->scratch)
+		memcpy(nic->scratch, g->data, g->len);
+	g->data = nic->scratch;
+	if (!nic_dma_read(nic, iova, nic->scratch + g->len, len, hint, ring->base_reg)) {
+		ring->queue->hung = true;
+		return false;
+	}
+	g->len += len;
+	return true;
+}
+
+/* Checks a data descriptor, advanced or legacy. False: the queue hangs. */
+static bool check_data(struct softnic *nic, const struct nic_ring *ring, uint64_t qw1)
+{
+	if (qw1 & TXD_DEXT && (qw1 & TXD_DTYP) != TXD_DTYP_DATA)
+		return hang(nic, ring, VIOLATION_DESCRIPTOR, "of unknown type", qw1);
+	if (qw1 & (TXD_VLE | (qw1 & TXD_DEXT ? TXD_TSE | TXD_POPTS : 0)))
+		return hang(nic, ring, VIOLATION_DESCRIPTOR,
+			    "wants an offload that this NIC does not have", qw1);
+	return true;
+}
+
+/*
+ * Gathers the frame, or context descriptor, at the head. False: it is not all there yet, or the
+ * queue hangs.
+ */
+static bool gather(struct softnic *nic, const struct nic_ring *ring, uint32_t tail,
+		   struct gathered *g)
+{
+	g->count = 0;
+	g->data = NULL;
+	g->len = 0;
+	for (uint32_t index = *ring->head; index != tail; index = nic_ring_next(ring, index)) {
+		struct desc *d = nic_ring_desc(nic, ring, index);
+		uint64_t qw1;
+
+		if (!d)
+			return false;
+		if (g->count == MAX_DESCRIPTORS)
+			return hang(nic, ring, VIOLATION_DESCRIPTOR,
+				    "frame of too many descriptors", g->count);
+		qw1 = le64toh(__atomic_load_n(&d->qw1, __ATOMIC_RELAXED));
+		g->desc[g->count] = d;
+		g->qw1[g->count++] = qw1;
+		if (g->count == 1 && qw1 & TXD_DEXT && (qw1 & TXD_DTYP) == TXD_DTYP_CONTEXT)
+			return true;
+		if (!check_data(nic, ring, qw1))
+			return false;
+		if (qw1 & TXD_DTALEN &&
+		    !add_data(nic, ring, g, le64toh(__atomic_load_n(&d->qw0, __ATOMIC_RELAXED)),
+			      qw1 & TXD_DTALEN))
+			return false;
+		if (qw1 & TXD_EOP)
+			return true;
+	}
+	return false;
+}
+
+/* False: the erratum strikes. The count goes on behind the frame once that has left. */
+static bool check_rs_distance(struct softnic *nic, const struct nic_ring *ring, unsigned n,
+			      const struct gathered *g)
+{
+	unsigned without = ring->queue->without_rs;
+
+	if (FIELD_GET(TXDCTL_WTHRESH, NIC_REG_N(nic, TXDCTL, n)) > 0)
+		return true;
+	for (unsigned i = 0; i < g->count; i++) {
+		without = g->qw1[i] & TXD_RS ? 0 : without + 1;
+		if (without > RS_DISTANCE_MAX)
+			return hang(nic, ring, VIOLATION_RS_DISTANCE,
+				    "more descriptors without RS than 40, while WTHRESH is 0",
+				    without);
+	}
+	return true;
+}
+
+/* What a driver should not ask for, although it works, or almost. */
+static void check_frame(struct softnic *nic, const struct nic_ring *ring, const struct gathered *g)
+{
+	uint64_t first = g->qw1[0];
+	size_t paylen = first >> TXD_PAYLEN_LOW;
+
+	if (first & TXD_DEXT && (first & TXD_DTYP) == TXD_DTYP_CONTEXT)
+		return;
+	if ((g->qw1[g->count - 1] & TXD_DTALEN) == 0)
+		nic_violation(nic, VIOLATION_DESCRIPTOR, ring->tail_reg,
+			      "descriptor %u: ends a frame with no bytes", *ring->head);
+	if (first & TXD_DEXT && paylen != g->len)
+		nic_violation(nic, VIOLATION_PAYLEN, ring->tail_reg,
+			      "descriptor %u: PAYLEN is %zu for a frame of %zu bytes (7.2.3.2.4)",
+			      *ring->head, paylen, g->len);
+}
+
+/* True: the frame has gone. False: it is held, and tried again. */
+static bool transmit(struct softnic *nic, unsigned n, const struct nic_ring *ring,
+		     const struct gathered *g, uint64_t now)
+{
+	const uint8_t *data = g->data;
+	size_t len = g->len;
+
+	if (unlikely(!((g->qw1[0] | g->qw1[g->count - 1]) & TXD_IFCS))) {
+		/* What its last 4 bytes are, the receiver takes for the FCS, and discards the
+		 * frame. */
+		nic_violation(nic, VIOLATION_NO_FCS, ring->tail_reg,
+			      "descriptor %u: sent without FCS, no receiver takes it: set IFCS",
+			      *ring->head);
+		return true;
+	}
+	if (len < PADDED && NIC_REG(nic, HLREG0) & HLREG0_TXPADEN) {
+		memmove(nic->scratch, data, len);
+		memset(nic->scratch + len, 0, PADDED - len);
+		data = nic->scratch;
+		len = PADDED;
+	}
+	if (unlikely(NIC_REG(nic, HLREG0) & HLREG0_LPBK))
+		nic_rx_arrive(nic, data, len, false);
+	else if (!nic->wire->ops->send(nic->wire, data, len, now))
+		return false;
+	nic_count(nic, REG_GPTC, 1);
+	nic_count(nic, REG_TPT, 1);
+	nic_count_octets(nic, REG_GOTCL, len + NIC_FCS);
+	nic_count(nic, REG_N(QPTC, nic_tx_counter(nic, n)), 1);
+	return true;
+}
+
+/* Gives the descriptors back: the head first moves past each, then DD is seen where RS was set. */
+static void complete(struct softnic *nic, const struct nic_ring *ring, const struct gathered *g)
+{
+	for (unsigned i = 0; i < g->count; i++) {
+		uint32_t index = *ring->head;
+
+		*ring->head = nic_ring_next(ring, index);
+		ring->queue->without_rs++;
+		if (g->qw1[i] & TXD_RS) {
+			ring->queue->without_rs = 0;
+			nic_write_back(nic, ring, index, g->desc[i], g->qw1[i] | TXD_DD);
+		}
+	}
+}
+
+static unsigned run_queue(struct softnic *nic, unsigned n, unsigned frames, uint64_t now)
+{
+	struct nic_ring ring = nic_tx_ring(nic, n);
+	struct gathered g;
+	unsigned moved = 0;
+	uint32_t tail;
+
+	/* Without MTQC's modes only 64 queues are served, section 8.2.3.9.15. */
+	if (ring.queue->hung || (n >= 64 && NIC_REG(nic, MTQC) == 0))
+		return 0;
+	tail = nic_ring_tail(nic, &ring);
+	while (moved < frames && *ring.head != tail && gather(nic, &ring, tail, &g)) {
+		if (!check_rs_distance(nic, &ring, n, &g))
+			break;
+		if (g.len > 0 && !transmit(nic, n, &ring, &g, now))
+			break;
+		check_frame(nic, &ring, &g);
+		complete(nic, &ring, &g);
+		moved++;
+	}
+	return moved;
+}
+
+/* The first enabled queue at or after n, around the end. There is one. */
+static unsigned next_queue(const struct softnic *nic, unsigned n)
+{
+	while (!(nic->tx_on[n / 64] >> n % 64 & 1))
+		n = (n + 1) % NIC_TX_QUEUES;
+	return n;
+}
+
+/* Every enabled queue has the same share, and each is the first in its turn. */
+unsigned nic_tx_run(struct softnic *nic, unsigned frames, uint64_t now)
+{
+	unsigned queues = 0, moved = 0, share;
+	bool loopback = NIC_REG(nic, HLREG0) & HLREG0_LPBK;
+
+	for (unsigned i = 0; i < NIC_TX_QUEUES / 64; i++)
+		queues += __builtin_popcountll(nic->tx_on[i]);
+	if (queues == 0 || !(NIC_REG(nic, DMATXCTL) & DMATXCTL_TE) || !nic_dma_on(nic) ||
+	    nic_fault(nic, FAULT_TX_STOP) || !(nic_link_up(nic) || loopback))
+		return 0;
+	share = frames / queues ? frames / queues : 1;
+	for (unsigned i = 0; i < queues && moved < frames; i++) {
+		unsigned n = next_queue(nic, nic->tx_turn);
+
+		moved += run_queue(nic, n, share, now);
+		nic->tx_turn = (n + 1) % NIC_TX_QUEUES;
+	}
+	return moved;
+}
