@@ -107,6 +107,7 @@ static int alloc_rings(struct ixdp_port *port)
 		    .buf = alloc_buf_array(cfg->rx_ring),
 		    .doorbell = port->bus->ops->doorbell(port->bus, REG_N(RDT, q)),
 		};
+		rx_ring_reset(&port->rx[q]);
 		ok = ok && port->rx[q].buf;
 	}
 	port->rx_queues = cfg->rx_queues;

@@ -75,7 +75,11 @@ int device_reset(struct ixdp_port *port);
 int device_init(struct ixdp_port *port);
 int device_stop(struct ixdp_port *port);
 
-/* rx.c, tx.c. The empty function leaves the ring without buffers; the queue is disabled by then. */
+/*
+ * rx.c, tx.c. A ring begins without buffers, and rx_ring_empty() and tx_ring_empty() leave it so,
+ * when the queue is disabled.
+ */
+void rx_ring_reset(struct rx_ring *ring);
 int rx_ring_fill(struct rx_ring *ring);
 void rx_ring_empty(struct rx_ring *ring);
 void tx_ring_empty(struct tx_ring *ring);

@@ -107,10 +107,16 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 	return got;
 }
 
+/* A ring without buffers: as if a whole lap had been received, and nothing refilled. */
+void rx_ring_reset(struct rx_ring *ring)
+{
+	ring->next = ring->mask + 1;
+	ring->refill = 0;
+}
+
 /* Once the queue is enabled: a buffer behind every descriptor; 0 or -ENOBUFS. */
 int rx_ring_fill(struct rx_ring *ring)
 {
-	ring->next = ring->mask + 1; /* as if a whole lap had been received */
 	rx_refill(ring);
 	if (ring->refill != ring->next) {
 		unsigned have = ring->refill;
@@ -128,5 +134,5 @@ void rx_ring_empty(struct rx_ring *ring)
 	/* [next, refill + size) have buffers: received and not looked at, or still empty. */
 	for (uint32_t i = ring->next; i != ring->refill + ring->mask + 1; i++)
 		pool_give(ring->pool, &ring->buf[i & ring->mask], 1, OWNER_RING);
-	ring->next = ring->refill = 0;
+	rx_ring_reset(ring);
 }

@@ -121,7 +121,7 @@ static void watch_order(struct softnic *nic, bool write, uint32_t reg, uint32_t 
 	if (reg == REG_CTRL && value & CTRL_MASTER_DISABLE)
 		order->stopped = true;
 	if (reg == REG_CTRL && value & CTRL_RST) {
-		assert_true(order->masked && order->stopped);
+		assert_true((order->masked || order->resets > 0) && order->stopped);
 		order->resets++;
 		order->masked = false;
 	}
@@ -231,8 +231,11 @@ static void opening_and_closing_leaks_nothing(void **state)
 		}
 	}
 	assert_int_equal(open_files(), files);
-	/* The C library may keep an arena more or less. */
+	/* The C library may keep an arena more or less; a sanitizer keeps what was freed. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	assert_in_range(mappings(), maps - 4, maps + 4);
+#endif
+	(void)maps;
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
