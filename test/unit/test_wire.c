@@ -1,0 +1,716 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Wires by themselves, with the test in place of the NIC: generator, sink, loop, cable. */
+#include "softnic/wire.h"
+
+#include <ixdp/ixdp.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SECOND UINT64_C(1000000000)
+
+static const uint8_t mac[6] = {0x02, 0xAA, 0xBB, 0xCC, 0xDD, 0xEE};
+
+static int try_open(struct wire **wire, const char *text)
+{
+	struct softnic_name name;
+	int err = softnic_name_parse(&name, text);
+
+	if (err)
+		return err;
+	err = wire_open(wire, NULL, &name, mac);
+	softnic_name_free(&name);
+	return err;
+}
+
+static struct wire *plug(const char *text)
+{
+	struct wire *wire = NULL;
+
+	if (try_open(&wire, text))
+		fail_msg("%s: %s", text, ixdp_error());
+	return wire;
+}
+
+static void unplug(struct wire *wire)
+{
+	wire->ops->close(wire);
+}
+
+static const uint8_t *peek(struct wire *wire, uint64_t now, size_t *len)
+{
+	bool bad_crc = true;
+	const uint8_t *frame = wire->ops->peek(wire, now, len, &bad_crc);
+
+	if (frame)
+		assert_false(bad_crc);
+	return frame;
+}
+
+/* The next frame, taken: its id. False: there is none. */
+static bool take(struct wire *wire, uint64_t now, struct ixdp_frame_id *id)
+{
+	size_t len;
+	const uint8_t *frame = peek(wire, now, &len);
+
+	if (!frame)
+		return false;
+	assert_int_equal(ixdp_frame_read(frame, len, id), IXDP_FRAME_GOOD);
+	wire->ops->pop(wire);
+	return true;
+}
+
+/* Up to n frames from one wire are what the port of the other sends. Returns how many. */
+static unsigned carry(struct wire *from, struct wire *to, unsigned n)
+{
+	unsigned done = 0;
+	size_t len;
+
+	for (; done < n; done++) {
+		const uint8_t *frame = peek(from, 0, &len);
+
+		if (!frame)
+			break;
+		if (to && !to->ops->send(to, frame, len, 0))
+			break;
+		from->ops->pop(from);
+	}
+	return done;
+}
+
+static void send_test_frame(struct wire *wire, uint16_t generator, uint64_t seq)
+{
+	struct ixdp_frame_config cfg = {.size = 60, .generator = generator};
+	uint8_t frame[60];
+
+	ixdp_frame_write(&cfg, 0, seq, frame);
+	assert_true(wire->ops->send(wire, frame, 60, 0));
+}
+
+static struct ixdp_wire_stats stats_of(struct wire *wire)
+{
+	struct ixdp_wire_stats stats;
+
+	memset(&stats, 0xFF, sizeof(stats)); /* nothing may be left as it was */
+	wire->ops->stats(wire, &stats);
+	assert_false(stats.drained);
+	return stats;
+}
+
+static void expect_refused(const char *text, int err, const char *error)
+{
+	struct wire *wire;
+
+	assert_int_equal(try_open(&wire, text), -err);
+	assert_string_equal(ixdp_error(), error);
+}
+
+/* --- generator ---------------------------------------------------------------------------------
+ */
+
+static void a_generator_sends_count_frames_to_the_port(void **state)
+{
+	struct wire *gen = plug("a,peer=gen,count=3,size=77");
+	struct ixdp_frame_id id;
+	struct ixdp_wire_stats stats;
+	size_t len;
+
+	(void)state;
+	assert_true(gen->waits);
+	stats = stats_of(gen);
+	assert_true(stats.source && stats.finite && stats.checks && !stats.exhausted);
+	for (uint64_t seq = 0; seq < 3; seq++) {
+		const uint8_t *frame = peek(gen, 0, &len);
+
+		assert_int_equal(len, 77);
+		assert_memory_equal(frame, mac, 6);
+		assert_int_equal(frame[6], 0x02);
+		assert_ptr_equal(frame, peek(gen, 0, &len)); /* it stays until pop */
+		assert_false(stats_of(gen).exhausted);
+		assert_true(take(gen, 0, &id));
+		assert_int_equal(id.flow, 0);
+		assert_int_equal(id.seq, seq);
+	}
+	assert_null(peek(gen, 0, &len));
+	gen->ops->pop(gen);
+	stats = stats_of(gen);
+	assert_true(stats.exhausted);
+	assert_int_equal(stats.to_port_packets, 3);
+	assert_int_equal(stats.to_port_bytes, 3 * 77);
+	assert_int_equal(stats.from_port_packets, 0);
+	unplug(gen);
+}
+
+static void a_generator_without_count_is_endless_until_stopped(void **state)
+{
+	struct wire *gen = plug("a,peer=gen,drop=on");
+	struct ixdp_frame_id id;
+	size_t len;
+
+	(void)state;
+	assert_false(gen->waits);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_true(take(gen, 0, &id));
+	assert_non_null(peek(gen, 0, &len));
+	assert_int_equal(len, 60);
+	assert_false(stats_of(gen).finite);
+	gen->ops->stop(gen);
+	assert_null(peek(gen, 0, &len));
+	gen->ops->pop(gen);
+	assert_true(stats_of(gen).exhausted);
+	assert_int_equal(stats_of(gen).to_port_packets, 1000);
+	unplug(gen);
+}
+
+static void flows_take_turns(void **state)
+{
+	struct wire *gen = plug("a,peer=gen,flows=65536");
+	struct ixdp_frame_id id;
+
+	(void)state;
+	for (unsigned i = 0; i < 65536 + 10; i++) {
+		assert_true(take(gen, 0, &id));
+		assert_int_equal(id.flow, i % 65536);
+		assert_int_equal(id.seq, i / 65536);
+	}
+	unplug(gen);
+}
+
+static void a_generator_keeps_its_rate(void **state)
+{
+	struct wire *gen = plug("a,peer=gen,rate=200kpps");
+	struct ixdp_frame_id id;
+	uint64_t now = 5 * SECOND;
+	unsigned sent = 0;
+	unsigned burst = 0;
+
+	(void)state;
+	for (unsigned us = 0; us < 1000000; us++, now += 1000) {
+		while (take(gen, now, &id))
+			sent++;
+	}
+	assert_int_equal(sent, 200000);
+	for (now += 10 * SECOND; take(gen, now, &id); burst++)
+		;
+	assert_int_equal(burst, 200); /* what is due in a millisecond */
+	unplug(gen);
+}
+
+static void a_rate_in_bits_counts_the_wire(void **state)
+{
+	struct wire *gen = plug("a,peer=gen,rate=1Gbit,size=101");
+	struct ixdp_frame_id id;
+	unsigned sent = 0;
+
+	(void)state;
+	for (uint64_t now = 0; now < SECOND / 10; now += 1000) {
+		while (take(gen, now, &id))
+			sent++;
+	}
+	assert_int_equal(sent, 100000); /* (101 + 24) * 8 bits: a million a second */
+	unplug(gen);
+}
+
+static void generators_have_numbers_of_their_own(void **state)
+{
+	struct wire *a = plug("a,peer=gen");
+	struct wire *b = plug("b,peer=gen");
+	struct ixdp_frame_id first;
+	struct ixdp_frame_id second;
+
+	(void)state;
+	assert_true(take(a, 0, &first));
+	assert_true(take(b, 0, &second));
+	assert_int_not_equal(first.generator, second.generator);
+	unplug(a);
+	unplug(b);
+}
+
+static void keys_that_do_not_fit_are_refused_by_name(void **state)
+{
+	(void)state;
+	expect_refused("a,rate=5pps", EINVAL, "soft:a: rate= does not go with a sink");
+	expect_refused("a,peer=b,count=5", EINVAL, "soft:a: count= does not go with peer=b");
+	expect_refused("a,peer=pcap:x,size=60", EINVAL, "soft:a: size= does not go with peer=pcap");
+	expect_refused("a,peer=loop,drop=on", EINVAL, "soft:a: drop= does not go with peer=loop");
+	expect_refused("a,peer=gen,size=59", EINVAL,
+		       "soft:a: size=59: must be a number from 60 to 1514");
+	expect_refused("a,peer=gen,size=1515", EINVAL,
+		       "soft:a: size=1515: must be a number from 60 to 1514");
+	expect_refused("a,peer=gen,size=1e2", EINVAL,
+		       "soft:a: size=1e2: must be a number from 60 to 1514");
+	expect_refused("a,peer=gen,size= 60", EINVAL,
+		       "soft:a: size= 60: must be a number from 60 to 1514");
+	expect_refused("a,peer=gen,flows=0", EINVAL,
+		       "soft:a: flows=0: must be a number from 1 to 65536");
+	expect_refused("a,peer=gen,flows=65537", EINVAL,
+		       "soft:a: flows=65537: must be a number from 1 to 65536");
+	expect_refused("a,peer=gen,count=-1", EINVAL,
+		       "soft:a: count=-1: must be a number from 1 to 18446744073709551614");
+	expect_refused("a,peer=gen,count=99999999999999999999", EINVAL,
+		       "soft:a: count=99999999999999999999: must be a number from 1 to "
+		       "18446744073709551614");
+	expect_refused("a,peer=gen,drop=yes", EINVAL, "soft:a: drop=yes: must be on or off");
+	expect_refused("a,peer=gen,rate=10", EINVAL,
+		       "soft:a: rate=: rate \"10\": write it as 200kpps, 2.5Gbit or 33% (a number "
+		       "above 0; k, M and G are decimal)");
+	expect_refused("a,peer=gen,size=1514,rate=1Mpps", ERANGE,
+		       "soft:a: rate=: 1000000.00 packets per second are more than the line's "
+		       "812743.82 with frames of 1514 B: ask for less");
+	assert_true(wire_knows("peer") && wire_knows("rate") && wire_knows("size") &&
+		    wire_knows("flows") && wire_knows("count") && wire_knows("drop"));
+	assert_false(wire_knows("strict"));
+}
+
+static void peers_that_are_none_are_refused(void **state)
+{
+	static const char *const peers[] = {"tap", "tap:eth0", "unix:/x",    "gen:5", "loop:x",
+					    "b:c", "b c",      "pcap:a:b:c", ":",     "\\:"};
+	char text[64];
+	char error[200];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(peers) / sizeof(*peers); i++) {
+		snprintf(text, sizeof(text), "a,peer=%s", peers[i]);
+		snprintf(error, sizeof(error),
+			 "soft:a: peer=%s: must be another port's NAME, gen, loop or pcap:IN[:OUT]",
+			 peers[i]);
+		expect_refused(text, EINVAL, error);
+	}
+	expect_refused("a,peer=a", EINVAL,
+		       "soft:a: peer=a: a cable has two ends; peer=loop sends back");
+}
+
+/* --- sink, and what is lost at the end
+ * ------------------------------------------------------------ */
+
+static void a_sink_counts_and_checks(void **state)
+{
+	static const uint8_t other[60];
+	struct wire *sink = plug("a");
+	struct ixdp_wire_stats stats;
+	uint8_t broken[60];
+	size_t len;
+
+	(void)state;
+	assert_null(sink->ops->stop);
+	for (uint64_t seq = 0; seq < 10; seq++)
+		send_test_frame(sink, 60000, seq);
+	send_test_frame(sink, 60000, 12);
+	send_test_frame(sink, 60000, 11);
+	send_test_frame(sink, 60000, 11);
+	assert_true(sink->ops->send(sink, other, 60, 0));
+	ixdp_frame_write(&(struct ixdp_frame_config){.size = 60}, 0, 0, broken);
+	broken[59] ^= 0x10;
+	assert_true(sink->ops->send(sink, broken, 60, 0));
+
+	stats = stats_of(sink);
+	assert_true(!stats.source && !stats.finite && !stats.exhausted && stats.checks);
+	assert_int_equal(stats.from_port_packets, 15);
+	assert_int_equal(stats.from_port_bytes, 15 * 60);
+	assert_int_equal(stats.lost, 1);
+	assert_int_equal(stats.misordered, 1);
+	assert_int_equal(stats.foreign, 1);
+	assert_int_equal(stats.corrupt, 1);
+	assert_int_equal(stats.to_port_packets, 0);
+	assert_null(peek(sink, 0, &len));
+	unplug(sink);
+}
+
+static void the_last_frames_of_a_run_are_lost_visibly(void **state)
+{
+	struct wire *gen = plug("a,peer=gen,count=100,flows=7");
+	struct wire *sink = plug("b");
+
+	(void)state;
+	assert_int_equal(carry(gen, sink, 90), 90);
+	assert_int_equal(stats_of(sink).lost, 0); /* more may come */
+	assert_int_equal(carry(gen, NULL, 100), 10);
+	assert_int_equal(stats_of(sink).lost, 10);
+	assert_int_equal(stats_of(gen).lost, 0);
+	unplug(gen);
+	unplug(sink);
+}
+
+static void gaps_and_the_end_do_not_count_twice(void **state)
+{
+	struct wire *gen = plug("a,peer=gen,count=100");
+	struct wire *sink = plug("b");
+
+	(void)state;
+	carry(gen, sink, 50);
+	carry(gen, NULL, 20);
+	carry(gen, sink, 20);
+	carry(gen, NULL, 10);
+	assert_int_equal(stats_of(sink).lost, 30);
+	assert_int_equal(stats_of(gen).lost, 0);
+	unplug(sink);
+	unplug(gen);
+}
+
+static void a_stopped_generator_tells_what_it_handed_out(void **state)
+{
+	struct wire *gen = plug("a,peer=gen");
+	struct wire *sink = plug("b");
+	size_t len;
+
+	(void)state;
+	carry(gen, sink, 40);
+	carry(gen, NULL, 2);
+	peek(gen, 0, &len); /* shown, but never handed out */
+	assert_int_equal(stats_of(sink).lost, 0);
+	gen->ops->stop(gen);
+	assert_int_equal(stats_of(sink).lost, 2);
+	unplug(gen);
+	unplug(sink);
+}
+
+static void what_no_sink_ever_saw_counts_at_the_generator(void **state)
+{
+	struct wire *gen = plug("a,peer=gen,count=5");
+	struct wire *other = plug("b,peer=gen,count=5");
+	struct wire *sink = plug("c");
+
+	(void)state;
+	carry(gen, NULL, 5);
+	carry(other, gen, 3);
+	assert_int_equal(stats_of(gen).lost, 5);
+	carry(other, NULL, 2);
+	assert_int_equal(stats_of(gen).lost, 7); /* its own five, and two of the other's */
+	assert_int_equal(stats_of(other).lost, 0);
+	assert_int_equal(stats_of(sink).lost, 0);
+	unplug(gen);
+	unplug(other);
+	unplug(sink);
+}
+
+/* Flows spread over two sinks: each sees a part, the missing ones count once. */
+static void two_sinks_of_one_generator_count_its_end_once(void **state)
+{
+	struct wire *gen = plug("a,peer=gen,count=40,flows=2");
+	struct wire *b = plug("b");
+	struct wire *c = plug("c");
+
+	(void)state;
+	for (unsigned i = 0; i < 15; i++) {
+		assert_int_equal(carry(gen, b, 1), 1);
+		assert_int_equal(carry(gen, c, 1), 1);
+	}
+	carry(gen, NULL, 10);
+	assert_int_equal(stats_of(b).lost + stats_of(c).lost, 10);
+	assert_int_equal(stats_of(gen).lost, 0);
+	unplug(c); /* what it saw stays seen */
+	assert_int_equal(stats_of(b).lost, 10);
+	unplug(b);
+	assert_int_equal(stats_of(gen).lost, 10);
+	unplug(gen);
+}
+
+/* --- loop ----------------------------------------------------------------------------------------
+ */
+
+static void a_loop_brings_back_what_is_sent(void **state)
+{
+	struct wire *gen = plug("g,peer=gen,size=61");
+	struct wire *loop = plug("a,peer=loop");
+	struct ixdp_wire_stats stats;
+	struct ixdp_frame_id id;
+	unsigned held;
+	uint64_t seq = 0;
+
+	(void)state;
+	assert_true(loop->waits);
+	held = carry(gen, loop, 100000);
+	assert_in_range(held, 1000, 99999); /* bounded: then the port has to hold what it sends */
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < held / 3; i++) {
+			assert_true(take(loop, 0, &id));
+			assert_int_equal(id.seq, seq++);
+		}
+		assert_in_range(carry(gen, loop, 100000), held / 3 - 2, held / 3 + 2);
+	}
+	while (take(loop, 0, &id))
+		assert_int_equal(id.seq, seq++);
+	stats = stats_of(loop);
+	assert_false(stats.checks || stats.source || stats.exhausted);
+	assert_int_equal(stats.from_port_packets, seq);
+	assert_int_equal(stats.to_port_packets, seq);
+	assert_int_equal(stats.to_port_bytes, seq * 61);
+	unplug(loop);
+	unplug(gen);
+}
+
+/* Sizes mixed so that the ring wraps at every possible place. */
+static void a_loop_keeps_frames_of_all_sizes_whole(void **state)
+{
+	struct wire *loop = plug("a,peer=loop");
+	struct ixdp_frame_config cfg = {.generator = 7};
+	struct ixdp_frame_id id;
+	uint8_t frame[IXDP_FRAME_MAX];
+	uint64_t sent = 0;
+	uint64_t seen = 0;
+
+	(void)state;
+	while (sent < 20000) {
+		cfg.size = (uint16_t)(60 + sent * 7919 % 1455);
+		ixdp_frame_write(&cfg, 0, sent, frame);
+		if (loop->ops->send(loop, frame, cfg.size, 0)) {
+			sent++;
+			continue;
+		}
+		for (unsigned i = 0; i < 50; i++) {
+			size_t len;
+
+			assert_non_null(peek(loop, 0, &len));
+			assert_int_equal(len, 60 + seen * 7919 % 1455);
+			assert_true(take(loop, 0, &id));
+			assert_int_equal(id.seq, seen++);
+		}
+	}
+	assert_true(seen > 0);
+	unplug(loop);
+}
+
+/* --- cable
+ * ----------------------------------------------------------------------------------------- */
+
+static void expect_connected(struct wire *a, struct wire *b)
+{
+	struct ixdp_frame_id id;
+
+	send_test_frame(a, 50000, 42);
+	send_test_frame(b, 50001, 43);
+	assert_true(take(b, 0, &id));
+	assert_int_equal(id.generator, 50000);
+	assert_int_equal(id.seq, 42);
+	assert_false(take(b, 0, &id));
+	assert_true(take(a, 0, &id));
+	assert_int_equal(id.generator, 50001);
+	assert_int_equal(id.seq, 43);
+	assert_false(take(a, 0, &id));
+}
+
+static void a_cable_connects_in_either_order(void **state)
+{
+	static const char *const pairs[][2] = {
+	    {"a,peer=b", "b"}, {"b", "a,peer=b"}, {"a,peer=b", "b,peer=a"}};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct wire *first = plug(pairs[i][0]);
+		struct wire *second = plug(pairs[i][1]);
+
+		assert_false(first->waits);
+		assert_false(stats_of(first).checks);
+		expect_connected(first, second);
+		assert_int_equal(stats_of(first).from_port_packets, 1);
+		assert_int_equal(stats_of(first).to_port_packets, 1);
+		assert_int_equal(stats_of(first).to_port_bytes, 60);
+		unplug(i % 2 ? first : second);
+		unplug(i % 2 ? second : first);
+	}
+}
+
+static void while_the_other_end_is_not_open_a_cable_is_a_sink(void **state)
+{
+	struct wire *a = plug("a,peer=b");
+	struct ixdp_wire_stats stats;
+	struct wire *b;
+	size_t len;
+
+	(void)state;
+	send_test_frame(a, 50000, 0);
+	send_test_frame(a, 50000, 2);
+	stats = stats_of(a);
+	assert_true(stats.checks);
+	assert_int_equal(stats.lost, 1);
+
+	b = plug("b");
+	assert_null(peek(b, 0, &len)); /* nothing from before it was there */
+	expect_connected(a, b);
+	unplug(b);
+
+	/* What the other end took, this one has not lost: it goes on from here. */
+	send_test_frame(a, 50000, 100);
+	send_test_frame(a, 50000, 101);
+	send_test_frame(a, 50000, 103);
+	assert_int_equal(stats_of(a).lost, 2);
+	unplug(a);
+}
+
+static void the_port_that_stays_becomes_a_sink_and_connects_again(void **state)
+{
+	struct wire *a = plug("a,peer=b");
+	struct wire *b = plug("b");
+	struct wire *c;
+
+	(void)state;
+	unplug(a);
+	send_test_frame(b, 50000, 0);
+	assert_true(stats_of(b).checks);
+	a = plug("a,peer=b");
+	expect_connected(a, b);
+	unplug(a);
+	c = plug("c,peer=b"); /* b has not chosen, so another may */
+	expect_connected(c, b);
+	unplug(b);
+	b = plug("b,peer=c");
+	expect_connected(c, b);
+	unplug(b);
+	unplug(c);
+}
+
+static void what_is_under_way_arrives_though_the_sender_has_gone(void **state)
+{
+	struct wire *a = plug("a,peer=b");
+	struct wire *b = plug("b");
+	struct ixdp_frame_id id;
+
+	(void)state;
+	send_test_frame(a, 50000, 9);
+	unplug(a);
+	assert_true(take(b, 0, &id));
+	assert_int_equal(id.seq, 9);
+	unplug(b);
+}
+
+static void frames_that_do_not_fit_are_missed_at_the_receiver(void **state)
+{
+	struct wire *a = plug("a,peer=b");
+	struct wire *b = plug("b");
+	struct ixdp_frame_id id;
+	uint64_t arrived = 0;
+	uint64_t missed;
+
+	(void)state;
+	for (uint64_t seq = 0; seq < 20000; seq++)
+		send_test_frame(a, 50000, seq);
+	while (take(b, 0, &id))
+		assert_int_equal(id.seq, arrived++);
+	missed = b->ops->missed(b);
+	assert_true(arrived > 0 && missed > 0);
+	assert_int_equal(arrived + missed, 20000);
+	assert_int_equal(b->ops->missed(b), 0);
+	assert_int_equal(a->ops->missed(a), 0);
+	assert_int_equal(stats_of(b).to_port_packets, arrived);
+	unplug(a);
+	unplug(b);
+}
+
+static void a_port_is_in_one_cable_only(void **state)
+{
+	struct wire *a = plug("a,peer=b");
+	struct wire *b;
+
+	(void)state;
+	expect_refused("a", EBUSY, "soft:a: a port of this name is open: choose another");
+	expect_refused("c,peer=b", EBUSY, "soft:c: peer=b: port a is cabled to that port");
+	expect_refused("c,peer=a", EBUSY, "soft:c: peer=a: that port is cabled to port b");
+	expect_refused("b,peer=c", EBUSY,
+		       "soft:b: port a is cabled to it: leave peer= out or name that port");
+	expect_refused("b,peer=gen", EBUSY,
+		       "soft:b: port a is cabled to it: leave peer= out or name that port");
+	expect_refused("b,peer=loop", EBUSY,
+		       "soft:b: port a is cabled to it: leave peer= out or name that port");
+	b = plug("b");
+	expect_refused("c,peer=b", EBUSY, "soft:c: peer=b: port a is cabled to that port");
+	expect_connected(a, b);
+	unplug(a);
+	unplug(b);
+
+	b = plug("b,peer=gen");
+	expect_refused("a,peer=b", EBUSY, "soft:a: peer=b: that port has a wire of another kind");
+	unplug(b);
+	a = plug("a,peer=b");
+	unplug(a);
+}
+
+/* --- threads
+ * --------------------------------------------------------------------------------------- */
+
+enum { THREAD_FRAMES = 20000 };
+
+struct sender {
+	struct wire *gen;
+	struct wire *a;
+	bool finished;
+};
+
+static void *send_all(void *arg)
+{
+	struct sender *sender = arg;
+	uintptr_t done = carry(sender->gen, sender->a, THREAD_FRAMES);
+
+	stats_of(sender->gen);
+	__atomic_store_n(&sender->finished, true, __ATOMIC_RELEASE);
+	return (void *)done;
+}
+
+/* Two NICs are two locks: one end sends while the other receives, looks, goes and comes back. */
+static void the_ends_of_a_cable_may_be_on_two_threads(void **state)
+{
+	struct sender sender = {plug("g,peer=gen,count=20000"), plug("a,peer=b"), false};
+	struct ixdp_frame_id id;
+	uint64_t arrived = 0;
+	uint64_t missed = 0;
+	pthread_t thread;
+	void *sent;
+	bool last = false;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, send_all, &sender), 0);
+	while (!last) {
+		struct wire *b = plug("b");
+
+		last = __atomic_load_n(&sender.finished, __ATOMIC_ACQUIRE);
+		for (unsigned i = 0; i < 1000 && take(b, 0, &id); i++)
+			arrived++;
+		missed += b->ops->missed(b);
+		stats_of(b);
+		unplug(b);
+	}
+	assert_int_equal(pthread_join(thread, &sent), 0);
+	assert_int_equal((uintptr_t)sent, THREAD_FRAMES);
+	assert_int_equal(stats_of(sender.a).from_port_packets, THREAD_FRAMES);
+	assert_true(arrived + missed <= THREAD_FRAMES);
+	unplug(sender.a);
+	unplug(sender.gen);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_generator_sends_count_frames_to_the_port),
+	    cmocka_unit_test(a_generator_without_count_is_endless_until_stopped),
+	    cmocka_unit_test(flows_take_turns),
+	    cmocka_unit_test(a_generator_keeps_its_rate),
+	    cmocka_unit_test(a_rate_in_bits_counts_the_wire),
+	    cmocka_unit_test(generators_have_numbers_of_their_own),
+	    cmocka_unit_test(keys_that_do_not_fit_are_refused_by_name),
+	    cmocka_unit_test(peers_that_are_none_are_refused),
+	    cmocka_unit_test(a_sink_counts_and_checks),
+	    cmocka_unit_test(the_last_frames_of_a_run_are_lost_visibly),
+	    cmocka_unit_test(gaps_and_the_end_do_not_count_twice),
+	    cmocka_unit_test(a_stopped_generator_tells_what_it_handed_out),
+	    cmocka_unit_test(what_no_sink_ever_saw_counts_at_the_generator),
+	    cmocka_unit_test(two_sinks_of_one_generator_count_its_end_once),
+	    cmocka_unit_test(a_loop_brings_back_what_is_sent),
+	    cmocka_unit_test(a_loop_keeps_frames_of_all_sizes_whole),
+	    cmocka_unit_test(a_cable_connects_in_either_order),
+	    cmocka_unit_test(while_the_other_end_is_not_open_a_cable_is_a_sink),
+	    cmocka_unit_test(the_port_that_stays_becomes_a_sink_and_connects_again),
+	    cmocka_unit_test(what_is_under_way_arrives_though_the_sender_has_gone),
+	    cmocka_unit_test(frames_that_do_not_fit_are_missed_at_the_receiver),
+	    cmocka_unit_test(a_port_is_in_one_cable_only),
+	    cmocka_unit_test(the_ends_of_a_cable_may_be_on_two_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
