@@ -26,7 +26,7 @@ enum {
 
 #define PATTERN_STEP UINT64_C(0x9E3779B97F4A7C15) /* odd: 2^64 words without a repetition */
 
-/* All of a test frame but its pattern; big endian. */
+/* All of a test frame but its pattern, big endian, as it lies in a buffer at any address. */
 struct headers {
 	uint8_t dst_mac[6];
 	uint8_t src_mac[6];
@@ -52,7 +52,7 @@ struct headers {
 	uint16_t generator;
 	uint16_t flow;
 	uint64_t seq;
-} __attribute__((packed));
+} __attribute__((packed, may_alias));
 
 enum {
 	IP_OFFSET = offsetof(struct headers, version_ihl),
@@ -164,7 +164,10 @@ uint16_t ixdp_frame_write(const struct ixdp_frame_config *cfg, uint16_t flow, ui
 	uint64_t pattern =
 	    pattern_write(data + sizeof(struct headers), cfg->size - sizeof(struct headers),
 			  pattern_first(cfg->generator, flow, seq));
-	struct headers h = {
+	struct headers *h = (struct headers *)data;
+	uint16_t checksum = (uint16_t)~fold(udp_sum + be16toh(fold(pattern)));
+
+	*h = (struct headers){
 	    .ethertype = htobe16(ETHERTYPE_IPV4),
 	    .version_ihl = IP_VERSION_IHL,
 	    .ip_len = htobe16(ip_len),
@@ -177,18 +180,16 @@ uint16_t ixdp_frame_write(const struct ixdp_frame_config *cfg, uint16_t flow, ui
 	    .src_port = htobe16(src_port),
 	    .dst_port = htobe16(PORT_DISCARD),
 	    .udp_len = htobe16(udp_len),
-	    .udp_sum = htobe16((uint16_t)~fold(udp_sum + be16toh(fold(pattern)))),
+	    /* 0 would say "no checksum" (RFC 768); all ones is the same number. */
+	    .udp_sum = htobe16(checksum ? checksum : 0xFFFF),
 	    .magic = htobe32(MAGIC),
 	    .generator = htobe16(cfg->generator),
 	    .flow = htobe16(flow),
 	    .seq = htobe64(seq),
 	};
 
-	if (h.udp_sum == 0) /* 0 says "no checksum" (RFC 768); all ones is the same number */
-		h.udp_sum = 0xFFFF;
-	memcpy(h.dst_mac, cfg->dst_mac, 6);
-	memcpy(h.src_mac, cfg->src_mac, 6);
-	memcpy(data, &h, sizeof(h));
+	memcpy(h->dst_mac, cfg->dst_mac, 6);
+	memcpy(h->src_mac, cfg->src_mac, 6);
 	return cfg->size;
 }
 
