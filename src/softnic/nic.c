@@ -160,7 +160,7 @@ static uint32_t read_register(struct softnic *nic, uint32_t offset)
 		return value;
 	}
 	if (reg->read)
-		value = reg->read(nic, n, value);
+		return reg->read(nic, n, value);
 	if (reg->access == NIC_RC)
 		*stored = 0;
 	return value;

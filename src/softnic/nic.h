@@ -77,7 +77,7 @@ struct nic_reg {
 	uint32_t fields; /* all of its fields; 0: none are defined, every bit may be written */
 	uint32_t fixed;	 /* bits that a write does not change */
 
-	/* Replace what the access kind does with register n of the array. NULL: nothing special. */
+	/* Replace what the access kind does, with register n of an array. NULL: nothing special. */
 	uint32_t (*read)(struct softnic *nic, unsigned n, uint32_t stored);
 	void (*write)(struct softnic *nic, unsigned n, uint32_t value);
 };

@@ -79,6 +79,9 @@ void softnic_tap(struct softnic *nic, bool (*sent)(const uint8_t *frame, size_t 
 /* With a tap: a frame (without FCS) arrives from the wire. False: the NIC's packet buffer is full. */
 bool softnic_inject(struct softnic *nic, const void *frame, size_t len);
 
+/* The same with a wrong FCS. */
+bool softnic_inject_bad_crc(struct softnic *nic, const void *frame, size_t len);
+
 /*
  * Chooses the receive queue of a frame, until the NIC spreads frames by itself; NULL: queue 0.
  * Called under the NIC's lock, as the other callbacks of a test (but softnic_hooks.access) are:
@@ -86,9 +89,6 @@ bool softnic_inject(struct softnic *nic, const void *frame, size_t len);
  */
 void softnic_steer(struct softnic *nic,
 		   unsigned (*queue_of)(const uint8_t *frame, size_t len, void *arg), void *arg);
-
-/* The same with a wrong FCS. */
-bool softnic_inject_bad_crc(struct softnic *nic, const void *frame, size_t len);
 
 /* Sets up a fault by hand, as fault=NAME[:ARG] does; "none" clears all. 0 or -EINVAL. */
 int softnic_fault(struct softnic *nic, const char *fault);

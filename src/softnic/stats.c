@@ -38,24 +38,26 @@ unsigned nic_tx_counter(const struct softnic *nic, unsigned queue)
 	return NIC_REG_N(nic, TQSM, queue / 4) >> queue % 4 * 8 & 0xF;
 }
 
-static void take(struct softnic *nic, unsigned which, uint32_t *high)
+static uint32_t take(struct softnic *nic, unsigned which, uint32_t *low, uint32_t *high)
 {
+	uint32_t octets = *low;
+
 	nic->octets_high[which] = *high;
+	*low = 0;
 	*high = 0;
+	return octets;
 }
 
 uint32_t nic_read_gorcl(struct softnic *nic, unsigned n, uint32_t stored)
 {
-	(void)n;
-	take(nic, RECEIVED, &NIC_REG(nic, GORCH));
-	return stored;
+	(void)n, (void)stored;
+	return take(nic, RECEIVED, &NIC_REG(nic, GORCL), &NIC_REG(nic, GORCH));
 }
 
 uint32_t nic_read_gotcl(struct softnic *nic, unsigned n, uint32_t stored)
 {
-	(void)n;
-	take(nic, SENT, &NIC_REG(nic, GOTCH));
-	return stored;
+	(void)n, (void)stored;
+	return take(nic, SENT, &NIC_REG(nic, GOTCL), &NIC_REG(nic, GOTCH));
 }
 
 static uint32_t high_part(struct softnic *nic, unsigned which)
@@ -68,14 +70,12 @@ static uint32_t high_part(struct softnic *nic, unsigned which)
 
 uint32_t nic_read_gorch(struct softnic *nic, unsigned n, uint32_t stored)
 {
-	(void)n;
-	(void)stored;
+	(void)n, (void)stored;
 	return high_part(nic, RECEIVED);
 }
 
 uint32_t nic_read_gotch(struct softnic *nic, unsigned n, uint32_t stored)
 {
-	(void)n;
-	(void)stored;
+	(void)n, (void)stored;
 	return high_part(nic, SENT);
 }
