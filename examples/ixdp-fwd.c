@@ -13,49 +13,57 @@
 struct path {
 	struct ixdp_port *rx_port, *tx_port;
 	unsigned rx_queue, tx_queue;
-	uint64_t *tx_refused; /* counts frames for which the TX ring had no room */
+	struct ixdp_pkt pkts[OPTIONS_MAX_BATCH];
+	struct ixdp_pkt *next; /* n packets from here on are to be sent */
+	unsigned n;
+	uint64_t *tx_refused; /* counts those that could not be */
 };
 
 /* One batch: from the RX ring into an array of packets, and from there to the TX ring. */
-static unsigned forward(const struct path *path, struct ixdp_pkt *pkts, unsigned batch)
+static unsigned forward(struct path *path, unsigned batch)
 {
-	const int received = ixdp_rx(path->rx_port, path->rx_queue, pkts, batch);
+	if (path->n == 0) {
+		const int received = ixdp_rx(path->rx_port, path->rx_queue, path->pkts, batch);
 
-	if (received <= 0)
-		return 0;
-
-	/* Here a program would read or change pkts[i].data, pkts[i].len bytes of it. */
-
-	int sent = ixdp_tx(path->tx_port, path->tx_queue, pkts, received);
-
-	/* The TX ring is full: what it did not take is still ours. */
-	if (sent < received) {
-		if (sent < 0)
-			sent = 0;
-		ixdp_free(ixdp_port_pool(path->tx_port), pkts + sent, received - sent);
-		*path->tx_refused += received - sent;
+		if (received <= 0)
+			return 0;
+		path->next = path->pkts;
+		path->n = received;
+		/* Here a program would read or change the packets: pkts[i].data, pkts[i].len. */
 	}
-	return received;
+
+	const int taken = ixdp_tx(path->tx_port, path->tx_queue, path->next, path->n);
+
+	if (taken <= 0)
+		return 0;
+	/* What a full TX ring did not take is still ours; it comes before anything new. */
+	path->next += taken;
+	path->n -= taken;
+	return taken;
 }
 
-static void forward_all(struct run *run, const struct path *paths, unsigned n_paths)
+static void forward_all(struct run *run, struct path *paths, unsigned n_paths)
 {
 	const struct options *opts = run->opts;
-	struct ixdp_pkt pkts[OPTIONS_MAX_BATCH];
 	uint64_t total = 0;
-	unsigned received;
+	unsigned moved;
 
 	do {
-		received = 0;
+		moved = 0;
 		for (unsigned i = 0; i < n_paths; i++)
-			received += forward(&paths[i], pkts, opts->batch);
-		total += received;
+			moved += forward(&paths[i], opts->batch);
+		total += moved;
 		if (opts->count && total >= opts->count)
 			run_end(run);
-	} while (run_goes_on(run, received));
+	} while (run_goes_on(run, moved));
+
+	for (unsigned i = 0; i < n_paths; i++) {
+		ixdp_free(ixdp_port_pool(paths[i].tx_port), paths[i].next, paths[i].n);
+		*paths[i].tx_refused += paths[i].n;
+	}
 }
 
-/* Queue q of a port goes to queue q of the other, as far as that has as many. */
+/* RX queue q of a port goes to TX queue q of the other, as far as that has as many. */
 static unsigned make_paths(struct run *run, struct path *paths)
 {
 	struct report_port *ports = run->report.ports;
@@ -65,14 +73,13 @@ static unsigned make_paths(struct run *run, struct path *paths)
 	for (unsigned queue = 0; queue < run->opts->config.rx_queues; queue++) {
 		for (unsigned i = 0; i < n_ports; i++) {
 			struct report_port *out = &ports[n_ports - 1 - i];
+			struct path *path = &paths[n++];
 
-			paths[n++] = (struct path){
-			    .rx_port = ports[i].port,
-			    .rx_queue = queue,
-			    .tx_port = out->port,
-			    .tx_queue = queue % run->opts->config.tx_queues,
-			    .tx_refused = &out->tx_refused,
-			};
+			path->rx_port = ports[i].port;
+			path->rx_queue = queue;
+			path->tx_port = out->port;
+			path->tx_queue = queue % run->opts->config.tx_queues;
+			path->tx_refused = &out->tx_refused;
 		}
 	}
 	return n;
@@ -121,14 +128,14 @@ int main(int argc, char **argv)
 		   "It ends at --duration, --count, SIGINT or SIGTERM, and when all that its "
 		   "software ports' wires send is through.",
 	};
-	struct path paths[REPORT_MAX_PORTS * IXDP_MAX_RX_QUEUES];
+	static struct path paths[REPORT_MAX_PORTS * IXDP_MAX_RX_QUEUES];
 	struct arguments args = {0};
 	struct run run;
 
 	options_parse(&argp, argc, argv, &args);
 	if (run_open(&run, &args.common, args.names, args.n_names))
 		return EXIT_FAILURE;
-	/* A port without link keeps what it is given to send until its ring is full. */
+	/* What is for a port without link waits in its ring, which may fill up. */
 	run_begin(&run);
 	forward_all(&run, paths, make_paths(&run, paths));
 	return run_close(&run);

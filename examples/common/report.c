@@ -180,12 +180,12 @@ static void print_total(const struct report *report, const char *port,
 	const struct rates rate = rates(sample, t);
 	const int64_t *n = sample->n;
 
-	printf("   total  %s: received %" PRId64 ", sent %" PRId64 ", dropped %" PRId64
-	       " + %" PRId64 " in %.3f s; %.3f and %.3f Mpps",
-	       port, n[RX_PACKETS], n[TX_PACKETS], n[RX_DROPPED], n[TX_DROPPED], t, rate.rx_mpps,
-	       rate.tx_mpps);
+	printf("   total  %s in %.3f s: received %" PRId64 " (%.3f Mpps), dropped %" PRId64
+	       "; sent %" PRId64 " (%.3f Mpps), dropped %" PRId64,
+	       port, t, n[RX_PACKETS], rate.rx_mpps, n[RX_DROPPED], n[TX_PACKETS], rate.tx_mpps,
+	       n[TX_DROPPED]);
 	if (report->requested_mpps >= 0)
-		printf(" (%.3f requested)", report->requested_mpps);
+		printf("; requested %.3f Mpps", report->requested_mpps);
 	for (unsigned i = LOST; i < COUNTERS; i++) {
 		if (sample->shown & 1u << i)
 			printf("%s%s %" PRId64, i == LOST || i == RX_LOST ? "; " : ", ",

@@ -35,7 +35,7 @@ struct report_sample {
 
 struct report_port {
 	struct ixdp_port *port;
-	uint64_t tx_refused; /* frames that the program gave up because the TX ring was full */
+	uint64_t tx_refused; /* frames that the program gave up: no TX ring took them */
 	struct report_sample last;
 };
 

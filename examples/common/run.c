@@ -127,14 +127,14 @@ bool run_begin(struct run *run)
 	for (unsigned i = 0; i < run->report.n_ports && !signals; i++) {
 		struct ixdp_port *port = run->report.ports[i].port;
 
-		if (!wait_link(port, &waited_ms)) {
-			if (!signals)
-				report_error("%s: no link after %d s", ixdp_port_name(port),
-					     LINK_WAIT_MS / 1000);
-			up = false;
-		}
+		if (wait_link(port, &waited_ms) || signals)
+			continue;
+		report_error("%s: no link after %d s", ixdp_port_name(port), LINK_WAIT_MS / 1000);
+		up = false;
 	}
 	run->start_ns = run->now_ns = clock_ns();
+	if (signals)
+		run_end(run);
 	return up;
 }
 

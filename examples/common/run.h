@@ -37,8 +37,9 @@ struct run {
 int run_open(struct run *run, const struct options *opts, char *const *names, unsigned n);
 
 /*
- * Waits up to 10 s for link on all ports, then starts the clock.
- * Returns false, with a line on stderr, when a port still has no link.
+ * Waits up to 10 s for link on all ports, then starts the clock. A signal ends the waiting and, at
+ * once, the run. Returns false, with a line on stderr, when a port still has no link after that
+ * time.
  */
 bool run_begin(struct run *run);
 

@@ -282,7 +282,7 @@ static void prints_a_table(void **state)
 	assert_true(program_lines(&program.out) >= 5);
 	assert_non_null(strstr(program.out.data, "rx Mpps"));
 	assert_non_null(strstr(program.out.data, "10000 Mbit/s"));
-	assert_non_null(strstr(program.out.data, "total  soft:a: received "));
+	assert_non_null(strstr(program.out.data, "total  soft:a in "));
 	assert_non_null(strstr(program.out.data, "lost 0, misordered 0, corrupt 0"));
 	assert_null(strstr(program.out.data, "nan"));
 	program_free(&program);
