@@ -142,13 +142,13 @@ static void without_privilege_the_error_says_root(void **state)
 	/* First it is the lock's folder that is closed to us, then config space. */
 	if (user == 0)
 		open_fails(ADDRESS, false, EACCES, "root");
-	seteuid(user);
+	assert_int_equal(seteuid(user), 0);
 	chmod(root, 0777);
 	if (user == 0)
 		assert_int_equal(seteuid(65534), 0);
 	open_fails(ADDRESS, false, EACCES, "config");
 	assert_non_null(strstr(ixdp_error(), "root"));
-	seteuid(user);
+	assert_int_equal(seteuid(user), 0);
 	assert_int_equal(config16(PCI_COMMAND), 0);
 }
 
