@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The hardware thread: it comes with the first NIC, works by itself, lets others in, and goes. */
+#include "nic_rig.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+static unsigned threads(void)
+{
+	unsigned n = 0;
+	DIR *dir = opendir("/proc/self/task");
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2; /* . and .. */
+}
+
+static void one_thread_from_first_open_to_last_close(void **state)
+{
+	struct softnic *a, *b;
+	unsigned before = threads();
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(softnic_open(&a, "a"), 0);
+		assert_int_equal(threads(), before + 1);
+		assert_int_equal(softnic_open(&b, "b"), 0);
+		assert_int_equal(threads(), before + 1);
+		softnic_close(a);
+		assert_int_equal(threads(), before + 1);
+		softnic_close(b);
+		assert_int_equal(threads(), before);
+	}
+}
+
+static void open_running(const char *name)
+{
+	memset(&rig, 0, sizeof(rig));
+	rig.mem = aligned_alloc(4096, sizeof(*rig.mem));
+	assert_non_null(rig.mem);
+	memset(rig.mem, 0, sizeof(*rig.mem));
+	if (softnic_open(&rig.nic, name) != 0)
+		fail_msg("%s", ixdp_error());
+	assert_int_equal(softnic_dma_map(rig.nic, rig.mem, sizeof(*rig.mem), IOVA), 0);
+	softnic_bus_master(rig.nic, true);
+}
+
+/* As a driver would, with nothing but memory: a frame goes out, comes back and is written. */
+static void frames_move_by_doorbells_alone(void **state)
+{
+	enum { FRAMES = 5000 };
+	unsigned sent = 0, received = 0, tx = 0, rx = 0;
+
+	(void)state;
+	open_running("r,peer=loop");
+	rx_start(0, 2, SRRCTL_DESCTYPE_ADVANCED, false);
+	tx_start(0);
+	rx_give(0, 0, RING - 1);
+	while (received < FRAMES) {
+		if (sent < FRAMES && sent - received < RING / 2) {
+			make_frame(rig.mem->tx_data[0][tx], 100, sent++);
+			tx_frame(0, tx, 100);
+			tx = (tx + 1) % RING;
+			ring_doorbell(REG_TDT, tx);
+		}
+		if (rx_status(0, rx) & RXD_DD) {
+			assert_int_equal(rx_len(0, rx), 100);
+			assert_frame(rig.mem->rx_data[0][rx], 100, received++);
+			rx_give(0, (rx + RING - 1) % RING, rx);
+			rx = (rx + 1) % RING;
+		} else {
+			sched_yield();
+		}
+	}
+	assert_int_equal(rd(REG_GPTC), FRAMES);
+	assert_int_equal(rd(REG_QPRC), FRAMES);
+	rig_close_clean();
+}
+
+static void *read_registers(void *arg)
+{
+	unsigned *reads = arg;
+
+	for (unsigned i = 0; i < 2000; i++, (*reads)++)
+		rd(i % 2 ? REG_LINKS : REG_STATUS);
+	return NULL;
+}
+
+/* While the NIC has more work than it can do, several threads still get at its registers. */
+static void a_busy_nic_answers(void **state)
+{
+	pthread_t readers[2];
+	unsigned reads[2] = {0};
+
+	(void)state;
+	open_running("r,peer=gen,drop=on");
+	rx_start(0, 2, SRRCTL_DESCTYPE_ADVANCED, true);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&readers[i], NULL, read_registers, &reads[i]), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		pthread_join(readers[i], NULL);
+		assert_int_equal(reads[i], 2000);
+	}
+	assert_true(rd(REG_TPR) > 0);
+	rig_close_clean();
+}
+
+/* What has slept for long wakes up for a doorbell; and the time in between was not burnt. */
+static void an_idle_nic_sleeps_and_wakes(void **state)
+{
+	const struct timespec pause = {0, 300000000};
+	struct timespec start, end;
+	double used;
+
+	(void)state;
+	open_running("r,peer=loop");
+	rx_start(0, 2, SRRCTL_DESCTYPE_ADVANCED, false);
+	tx_start(0);
+	rx_give(0, 0, RING - 1);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+	nanosleep(&pause, NULL);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	used = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+	/* Another machine may be slower, but this process cannot use a core by napping. */
+	assert_true(used < 0.2);
+	make_frame(rig.mem->tx_data[0][0], 60, 1);
+	tx_frame(0, 0, 60);
+	ring_doorbell(REG_TDT, 1);
+	while (!(rx_status(0, 0) & RXD_DD))
+		sched_yield();
+	assert_frame(rig.mem->rx_data[0][0], 60, 1);
+	rig_close_clean();
+}
+
+/* Once unmapping returns, the memory is the caller's again: nobody writes there. */
+static void unmapping_waits_for_dma(void **state)
+{
+	(void)state;
+	open_running("r,peer=gen,drop=on,strict=off");
+	rx_start(0, 2, SRRCTL_DESCTYPE_ADVANCED, true);
+	for (unsigned round = 0; round < 50; round++) {
+		rx_give(0, 0, RING - 1);
+		softnic_dma_unmap(rig.nic, IOVA, sizeof(*rig.mem));
+		memset(rig.mem, 0xAA, sizeof(rig.mem->rx));
+		for (unsigned i = 0; i < RING; i++)
+			assert_int_equal(rig.mem->rx[0][i].qw1, UINT64_C(0xAAAAAAAAAAAAAAAA));
+		wr(REG_RXDCTL, 0);
+		wr(REG_RDH, 0);
+		wr(REG_RDT, 0);
+		assert_int_equal(softnic_dma_map(rig.nic, rig.mem, sizeof(*rig.mem), IOVA), 0);
+		rx_enable(0);
+	}
+	rig_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(one_thread_from_first_open_to_last_close),
+	    cmocka_unit_test(frames_move_by_doorbells_alone),
+	    cmocka_unit_test(a_busy_nic_answers),
+	    cmocka_unit_test(an_idle_nic_sleeps_and_wakes),
+	    cmocka_unit_test(unmapping_waits_for_dma),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
