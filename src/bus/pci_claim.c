@@ -176,18 +176,16 @@ int pci_unbind(struct pci_device *dev)
 
 void pci_release(struct pci_device *dev)
 {
-	int err = 0;
+	bool was_bound = dev->driver_dir >= 0 && dev->driver[0];
+	int err = was_bound ? write_line(dev->driver_dir, "bind", dev->name) : 0;
 
-	if (dev->driver_dir >= 0) {
-		if (dev->driver[0])
-			err = write_line(dev->driver_dir, "bind", dev->name);
-		close(dev->driver_dir);
-	}
 	if (err)
 		ixdp_log(IXDP_LOG_WARNING,
 			 "%s: cannot bind it to %s again: %s (echo %s > "
 			 "/sys/bus/pci/drivers/%s/bind)",
 			 dev->name, dev->driver, strerror(-err), dev->name, dev->driver);
+	if (dev->driver_dir >= 0)
+		close(dev->driver_dir);
 	if (dev->dir >= 0)
 		close(dev->dir);
 	if (dev->lock >= 0)

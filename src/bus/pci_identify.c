@@ -9,6 +9,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 enum { VENDOR_INTEL = 0x8086 };
 
 /* Members of the 82599 family that behave alike. */
@@ -35,12 +37,12 @@ static int check_ids(const struct pci_device *dev, unsigned vendor, unsigned dev
 {
 	const char *what = "not an Intel 82599";
 
-	for (unsigned i = 0; i < sizeof(supported) / sizeof(supported[0]); i++)
-		if (vendor == VENDOR_INTEL && device == supported[i])
+	for (unsigned i = 0; vendor == VENDOR_INTEL && i < COUNT(supported); i++)
+		if (device == supported[i])
 			return 0;
-	for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+	for (unsigned i = 0; vendor == VENDOR_INTEL && i < COUNT(refused); i++)
 		for (const uint16_t *id = refused[i].ids; *id; id++)
-			if (vendor == VENDOR_INTEL && device == *id)
+			if (device == *id)
 				what = refused[i].what;
 	return ixdp_fail(ENODEV, "%s: %04x:%04x (class %04x) is %s", dev->name, vendor, device,
 			 class, what);
@@ -85,8 +87,7 @@ static int ask_libpci(struct pci_device *dev, char *bus_folder)
 	}
 	pci_set_param(acc, "sysfs.path", bus_folder);
 	pci_init(acc);
-	found =
-	    pci_get_dev(acc, (int)dev->domain, (int)dev->bus, (int)dev->slot, (int)dev->function);
+	found = pci_get_dev(acc, dev->domain, dev->bus, dev->slot, dev->function);
 	pci_fill_info(found, PCI_FILL_IDENT | PCI_FILL_CLASS | PCI_FILL_NUMA_NODE | PCI_FILL_CAPS);
 	dev->device_id = found->device_id;
 	dev->numa_node = found->numa_node;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The software NIC as a bus. Its device addresses are virtual ones, unless a test wants others. */
 #include "base/error.h"
-#include "softnic/softnic.h"
 #include "bus.h"
+#include "softnic/softnic.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 enum {
-	BAR_SIZE = 128 * 1024, /* of BAR 0: all registers, section 9.3.6.1 */
-	D0_DELAY_US = 10000,   /* from D3hot to D0, PCI Power Management 1.2, section 5.6.1 */
+	BAR_SIZE = 128 * 1024, /* of BAR 0: all registers, section 9.3 */
+	D0_DELAY_US = 10000,   /* from D3hot to D0: PCI Power Management specification */
 };
 
 struct sysfs_bus {
