@@ -41,8 +41,7 @@ struct ixdp_pkt {
 };
 
 /* Start of the buffer that a packet lies in: what identifies it to its pool. */
-static inline uint8_t *ixdp_pkt_buffer(const struct ixdp_pkt *pkt)
-{
+static inline uint8_t *ixdp_pkt_buffer(const struct ixdp_pkt *pkt) {
 	return pkt->data - pkt->headroom;
 }
 

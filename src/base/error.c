@@ -12,8 +12,7 @@ static struct {
 	enum ixdp_log_level level;
 } sink;
 
-int ixdp_fail(int err, const char *fmt, ...)
-{
+int ixdp_fail(int err, const char *fmt, ...) {
 	va_list args;
 
 	va_start(args, fmt);
@@ -22,20 +21,17 @@ int ixdp_fail(int err, const char *fmt, ...)
 	return -err;
 }
 
-const char *ixdp_error(void)
-{
+const char *ixdp_error(void) {
 	return error_text;
 }
 
-void ixdp_log_set(ixdp_log_fn *fn, void *arg, enum ixdp_log_level level)
-{
+void ixdp_log_set(ixdp_log_fn *fn, void *arg, enum ixdp_log_level level) {
 	sink.fn = fn;
 	sink.arg = arg;
 	sink.level = level;
 }
 
-void ixdp_log(enum ixdp_log_level level, const char *fmt, ...)
-{
+void ixdp_log(enum ixdp_log_level level, const char *fmt, ...) {
 	char line[512];
 	va_list args;
 
@@ -47,7 +43,6 @@ void ixdp_log(enum ixdp_log_level level, const char *fmt, ...)
 	sink.fn(level, line, sink.arg);
 }
 
-const char *ixdp_version(void)
-{
+const char *ixdp_version(void) {
 	return IXDP_VERSION;
 }

@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-int bus_open(struct ixdp_bus **bus, const char *name, bool force)
-{
+int bus_open(struct ixdp_bus **bus, const char *name, bool force) {
 	if (!name)
 		return ixdp_fail(EINVAL, "no port name given");
 	if (strncmp(name, "soft:", 5) == 0)

@@ -19,8 +19,7 @@
 enum { UNBIND_MS = 2000 };
 
 /* Reads a file of one short line; true unless it cannot be read. */
-static bool read_line(int dir, const char *file, char *line, size_t size)
-{
+static bool read_line(int dir, const char *file, char *line, size_t size) {
 	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, line, size - 1);
 
@@ -31,8 +30,7 @@ static bool read_line(int dir, const char *file, char *line, size_t size)
 	return n >= 0;
 }
 
-static int write_line(int dir, const char *file, const char *line)
-{
+static int write_line(int dir, const char *file, const char *line) {
 	int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
 	int err = fd < 0 || write(fd, line, strlen(line)) < 0 ? -errno : 0;
 
@@ -45,8 +43,7 @@ static int write_line(int dir, const char *file, const char *line)
  * Not a lock on one of the device's own files: each network namespace has its own sysfs, and a lock
  * in one is not seen in the other. The file stays: a lock that is unlinked can be held twice.
  */
-int pci_lock(struct pci_device *dev, const char *folder)
-{
+int pci_lock(struct pci_device *dev, const char *folder) {
 	char path[300];
 
 	snprintf(path, sizeof(path), "%s/ixdp-%s.lock", folder, dev->name);
@@ -64,8 +61,7 @@ int pci_lock(struct pci_device *dev, const char *folder)
  * What keeps an interface from being taken away, or NULL. Routes need no look of their own: the
  * kernel drops those of an interface that goes down, and accepts none until it is up.
  */
-static const char *interface_use(const struct pci_device *dev, const char *interface)
-{
+static const char *interface_use(const struct pci_device *dev, const char *interface) {
 	char path[300];
 	char flags[16];
 	struct ifaddrs *addresses;
@@ -84,13 +80,11 @@ static const char *interface_use(const struct pci_device *dev, const char *inter
 	return use;
 }
 
-static int not_dot(const struct dirent *entry)
-{
+static int not_dot(const struct dirent *entry) {
 	return entry->d_name[0] != '.';
 }
 
-static int check_interfaces(const struct pci_device *dev)
-{
+static int check_interfaces(const struct pci_device *dev) {
 	struct dirent **list = NULL;
 	int n = scandirat(dev->dir, "net", &list, not_dot, alphasort);
 	int err = 0;
@@ -115,8 +109,7 @@ static int check_interfaces(const struct pci_device *dev)
 	return err;
 }
 
-int pci_check_unused(struct pci_device *dev, bool force)
-{
+int pci_check_unused(struct pci_device *dev, bool force) {
 	char link[256] = "";
 	const char *name;
 
@@ -133,8 +126,7 @@ int pci_check_unused(struct pci_device *dev, bool force)
 	return force ? 0 : check_interfaces(dev);
 }
 
-int pci_check_iommu(struct pci_device *dev)
-{
+int pci_check_iommu(struct pci_device *dev) {
 	char type[32];
 
 	if (faccessat(dev->dir, "iommu_group", F_OK, 0) < 0)
@@ -149,8 +141,7 @@ int pci_check_iommu(struct pci_device *dev)
 			 dev->name, type);
 }
 
-int pci_unbind(struct pci_device *dev)
-{
+int pci_unbind(struct pci_device *dev) {
 	const struct timespec ms = {.tv_nsec = 1000000};
 	char link[1];
 	int err;
@@ -174,8 +165,7 @@ int pci_unbind(struct pci_device *dev)
 			 dev->driver, UNBIND_MS);
 }
 
-void pci_release(struct pci_device *dev)
-{
+void pci_release(struct pci_device *dev) {
 	bool was_bound = dev->driver_dir >= 0 && dev->driver[0];
 	int err = was_bound ? write_line(dev->driver_dir, "bind", dev->name) : 0;
 

@@ -33,8 +33,8 @@ static const struct {
       0x15C6, 0x15C7, 0x15C8, 0x15CA, 0x15CC, 0x15CE, 0x15E4, 0x15E5}},
 };
 
-static int check_ids(const struct pci_device *dev, unsigned vendor, unsigned device, unsigned class)
-{
+static int check_ids(const struct pci_device *dev, unsigned vendor, unsigned device,
+		     unsigned class) {
 	const char *what = "not an Intel 82599";
 
 	for (unsigned i = 0; vendor == VENDOR_INTEL && i < COUNT(supported); i++)
@@ -55,8 +55,7 @@ static int check_ids(const struct pci_device *dev, unsigned vendor, unsigned dev
 static _Thread_local jmp_buf libpci_failed;
 static _Thread_local char libpci_message[256];
 
-__attribute__((noreturn)) static void on_error(char *fmt, ...)
-{
+__attribute__((noreturn)) static void on_error(char *fmt, ...) {
 	va_list args;
 
 	va_start(args, fmt);
@@ -66,13 +65,11 @@ __attribute__((noreturn)) static void on_error(char *fmt, ...)
 }
 
 /* A file that is not there and need not be. */
-static void on_warning(char *fmt, ...)
-{
+static void on_warning(char *fmt, ...) {
 	(void)fmt;
 }
 
-static int ask_libpci(struct pci_device *dev, char *bus_folder)
-{
+static int ask_libpci(struct pci_device *dev, char *bus_folder) {
 	struct pci_access *acc = pci_alloc();
 	struct pci_dev *volatile found = NULL;
 	struct pci_cap *cap;
@@ -103,8 +100,7 @@ out:
 	return err;
 }
 
-int pci_identify(struct pci_device *dev, const char *sysfs)
-{
+int pci_identify(struct pci_device *dev, const char *sysfs) {
 	char path[400];
 
 	snprintf(path, sizeof(path), "%s/bus/pci/devices/%s", sysfs, dev->name);

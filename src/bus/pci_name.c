@@ -9,8 +9,7 @@
 #include <string.h>
 
 /* Reads 1 to `digits` hexadecimal digits and the character that must end them. */
-static bool number(const char **text, unsigned digits, char end, unsigned *value)
-{
+static bool number(const char **text, unsigned digits, char end, unsigned *value) {
 	size_t n = strspn(*text, "0123456789abcdefABCDEF");
 
 	if (n == 0 || n > digits || (*text)[n] != end)
@@ -21,8 +20,7 @@ static bool number(const char **text, unsigned digits, char end, unsigned *value
 }
 
 /* libpci has a parser too, but that one takes wildcards, signs and whatever follows the number. */
-int pci_name_parse(struct pci_device *dev, const char *text)
-{
+int pci_name_parse(struct pci_device *dev, const char *text) {
 	const char *rest = text;
 	bool has_domain = strchr(text, ':') != strrchr(text, ':');
 	int shown = 0;

@@ -27,40 +27,33 @@ struct soft_bus {
 
 static uint64_t (*translate)(uintptr_t page);
 
-void bus_soft_set_translator(uint64_t (*device_address)(uintptr_t page))
-{
+void bus_soft_set_translator(uint64_t (*device_address)(uintptr_t page)) {
 	translate = device_address;
 }
 
-static struct softnic *nic_of(struct ixdp_bus *bus)
-{
+static struct softnic *nic_of(struct ixdp_bus *bus) {
 	return ((struct soft_bus *)bus)->nic;
 }
 
-static uint32_t soft_read32(struct ixdp_bus *bus, uint32_t reg)
-{
+static uint32_t soft_read32(struct ixdp_bus *bus, uint32_t reg) {
 	return softnic_read32(nic_of(bus), reg);
 }
 
-static void soft_write32(struct ixdp_bus *bus, uint32_t reg, uint32_t value)
-{
+static void soft_write32(struct ixdp_bus *bus, uint32_t reg, uint32_t value) {
 	softnic_write32(nic_of(bus), reg, value);
 }
 
-static volatile uint32_t *soft_doorbell(struct ixdp_bus *bus, uint32_t reg)
-{
+static volatile uint32_t *soft_doorbell(struct ixdp_bus *bus, uint32_t reg) {
 	return softnic_doorbell(nic_of(bus), reg);
 }
 
-static void unmap_pieces(struct soft_bus *b, const struct mapping *m, size_t end)
-{
+static void unmap_pieces(struct soft_bus *b, const struct mapping *m, size_t end) {
 	for (size_t at = 0; at < end; at += m->piece)
 		softnic_dma_unmap(b->nic, (uintptr_t)m->mem->addr + at + m->delta[at / m->piece],
 				  end - at < m->piece ? end - at : m->piece);
 }
 
-static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table)
-{
+static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table) {
 	struct soft_bus *b = (struct soft_bus *)bus;
 	size_t piece = translate ? DMA_HUGE_PAGE : mem->size;
 	size_t pieces = (mem->size + piece - 1) / piece;
@@ -91,8 +84,7 @@ static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_t
 	return 0;
 }
 
-static void soft_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem)
-{
+static void soft_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) {
 	struct soft_bus *b = (struct soft_bus *)bus;
 	struct mapping **link = &b->mappings;
 	struct mapping *m;
@@ -107,42 +99,35 @@ static void soft_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem)
 	free(m);
 }
 
-static int soft_dma_enable(struct ixdp_bus *bus, bool on)
-{
+static int soft_dma_enable(struct ixdp_bus *bus, bool on) {
 	softnic_bus_master(nic_of(bus), on);
 	return 0;
 }
 
-static bool soft_transactions_pending(struct ixdp_bus *bus)
-{
+static bool soft_transactions_pending(struct ixdp_bus *bus) {
 	(void)bus;
 	return false;
 }
 
-static uint64_t soft_now_ns(struct ixdp_bus *bus)
-{
+static uint64_t soft_now_ns(struct ixdp_bus *bus) {
 	return softnic_now_ns(nic_of(bus));
 }
 
-static void soft_delay_us(struct ixdp_bus *bus, unsigned us)
-{
+static void soft_delay_us(struct ixdp_bus *bus, unsigned us) {
 	softnic_delay_us(nic_of(bus), us);
 }
 
-static int soft_wire_stats(struct ixdp_bus *bus, struct ixdp_wire_stats *stats)
-{
+static int soft_wire_stats(struct ixdp_bus *bus, struct ixdp_wire_stats *stats) {
 	return softnic_wire_stats(nic_of(bus), stats);
 }
 
-static int soft_wire_stop(struct ixdp_bus *bus)
-{
+static int soft_wire_stop(struct ixdp_bus *bus) {
 	softnic_wire_stop(nic_of(bus));
 	return 0;
 }
 
 /* Memory is unmapped by then. */
-static void soft_close(struct ixdp_bus *bus)
-{
+static void soft_close(struct ixdp_bus *bus) {
 	softnic_close(nic_of(bus));
 	free(bus);
 }
@@ -162,13 +147,11 @@ static const struct ixdp_bus_ops soft_ops = {
     .close = soft_close,
 };
 
-struct softnic *bus_softnic(struct ixdp_bus *bus)
-{
+struct softnic *bus_softnic(struct ixdp_bus *bus) {
 	return bus->ops == &soft_ops ? nic_of(bus) : NULL;
 }
 
-int bus_soft_open(struct ixdp_bus **bus, const char *name)
-{
+int bus_soft_open(struct ixdp_bus **bus, const char *name) {
 	struct soft_bus *b = calloc(1, sizeof(*b));
 	int err;
 

@@ -33,49 +33,41 @@ struct sysfs_bus {
 
 static char sysfs_root[256]; /* empty: the real one */
 
-void bus_sysfs_set_root(const char *path)
-{
+void bus_sysfs_set_root(const char *path) {
 	snprintf(sysfs_root, sizeof(sysfs_root), "%s", path ? path : "");
 }
 
-static volatile uint32_t *sysfs_doorbell(struct ixdp_bus *bus, uint32_t reg)
-{
+static volatile uint32_t *sysfs_doorbell(struct ixdp_bus *bus, uint32_t reg) {
 	return (volatile uint32_t *)(((struct sysfs_bus *)bus)->regs + reg);
 }
 
-static uint32_t sysfs_read32(struct ixdp_bus *bus, uint32_t reg)
-{
+static uint32_t sysfs_read32(struct ixdp_bus *bus, uint32_t reg) {
 	return le32toh(*sysfs_doorbell(bus, reg));
 }
 
-static void sysfs_write32(struct ixdp_bus *bus, uint32_t reg, uint32_t value)
-{
+static void sysfs_write32(struct ixdp_bus *bus, uint32_t reg, uint32_t value) {
 	*sysfs_doorbell(bus, reg) = htole32(value);
 }
 
-static int sysfs_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table)
-{
+static int sysfs_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table) {
 	(void)bus;
 	return iova_physical(table, mem);
 }
 
 /* Nothing stands between the device and physical memory. */
-static void sysfs_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem)
-{
+static void sysfs_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) {
 	(void)bus, (void)mem;
 }
 
 /* Reads a 16-bit register of config space. 0 or -errno, -ENODEV when the device is gone. */
-static int config_read(struct sysfs_bus *b, unsigned offset, uint16_t *value)
-{
+static int config_read(struct sysfs_bus *b, unsigned offset, uint16_t *value) {
 	if (pread(b->config, value, sizeof(*value), offset) != sizeof(*value))
 		return -EIO;
 	*value = le16toh(*value);
 	return *value == 0xFFFF ? -ENODEV : 0;
 }
 
-static int config_change(struct sysfs_bus *b, unsigned offset, uint16_t clear, uint16_t set)
-{
+static int config_change(struct sysfs_bus *b, unsigned offset, uint16_t clear, uint16_t set) {
 	uint16_t value;
 	int err = config_read(b, offset, &value);
 
@@ -85,8 +77,7 @@ static int config_change(struct sysfs_bus *b, unsigned offset, uint16_t clear, u
 	return pwrite(b->config, &value, sizeof(value), offset) == sizeof(value) ? 0 : -EIO;
 }
 
-static int sysfs_dma_enable(struct ixdp_bus *bus, bool on)
-{
+static int sysfs_dma_enable(struct ixdp_bus *bus, bool on) {
 	struct sysfs_bus *b = (struct sysfs_bus *)bus;
 	int err;
 
@@ -108,8 +99,7 @@ static int sysfs_dma_enable(struct ixdp_bus *bus, bool on)
 	return 0;
 }
 
-static bool sysfs_transactions_pending(struct ixdp_bus *bus)
-{
+static bool sysfs_transactions_pending(struct ixdp_bus *bus) {
 	struct sysfs_bus *b = (struct sysfs_bus *)bus;
 	uint16_t status;
 
@@ -117,8 +107,7 @@ static bool sysfs_transactions_pending(struct ixdp_bus *bus)
 	       status & PCI_EXP_DEVSTA_TRPND;
 }
 
-static uint64_t sysfs_now_ns(struct ixdp_bus *bus)
-{
+static uint64_t sysfs_now_ns(struct ixdp_bus *bus) {
 	struct timespec now;
 
 	(void)bus;
@@ -126,8 +115,7 @@ static uint64_t sysfs_now_ns(struct ixdp_bus *bus)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void sysfs_delay_us(struct ixdp_bus *bus, unsigned us)
-{
+static void sysfs_delay_us(struct ixdp_bus *bus, unsigned us) {
 	uint64_t end = sysfs_now_ns(bus) + us * UINT64_C(1000);
 	struct timespec at = {.tv_sec = (time_t)(end / 1000000000),
 			      .tv_nsec = (long)(end % 1000000000)};
@@ -136,8 +124,7 @@ static void sysfs_delay_us(struct ixdp_bus *bus, unsigned us)
 		;
 }
 
-static void sysfs_close(struct ixdp_bus *bus)
-{
+static void sysfs_close(struct ixdp_bus *bus) {
 	struct sysfs_bus *b = (struct sysfs_bus *)bus;
 
 	if (b->regs)
@@ -154,8 +141,7 @@ static void sysfs_close(struct ixdp_bus *bus)
 }
 
 /* Opens config space, and remembers the command register while the kernel driver is still there. */
-static int open_config(struct sysfs_bus *b)
-{
+static int open_config(struct sysfs_bus *b) {
 	b->config = openat(b->dev.dir, "config", O_RDWR | O_CLOEXEC);
 	if (b->config < 0)
 		return ixdp_fail(errno, "%s: cannot open its sysfs file config: %m (needs root)",
@@ -166,8 +152,7 @@ static int open_config(struct sysfs_bus *b)
 }
 
 /* Power, registers on, level interrupts off: there is no handler that would clear them. */
-static int enable(struct sysfs_bus *b)
-{
+static int enable(struct sysfs_bus *b) {
 	const uint16_t on = PCI_COMMAND_MEMORY | PCI_COMMAND_INTX_DISABLE;
 	unsigned pmcsr = b->dev.pm_cap + PCI_PM_CTRL;
 	uint32_t bars[6];
@@ -195,8 +180,7 @@ static int enable(struct sysfs_bus *b)
 	return 0;
 }
 
-static int map_registers(struct sysfs_bus *b)
-{
+static int map_registers(struct sysfs_bus *b) {
 	int fd = openat(b->dev.dir, "resource0", O_RDWR | O_CLOEXEC);
 	struct stat st;
 	void *regs;
@@ -238,8 +222,7 @@ static const struct ixdp_bus_ops sysfs_ops = {
 };
 
 /* Whoever has the device does not notice anything of an open that is refused: checks come first. */
-static int take_over(struct sysfs_bus *b, const char *name, bool force)
-{
+static int take_over(struct sysfs_bus *b, const char *name, bool force) {
 	const char *sysfs = sysfs_root[0] ? sysfs_root : "/sys";
 	const char *locks = sysfs_root[0] ? sysfs_root : "/run";
 	int err;
@@ -252,8 +235,7 @@ static int take_over(struct sysfs_bus *b, const char *name, bool force)
 	return map_registers(b);
 }
 
-int bus_sysfs_open(struct ixdp_bus **bus, const char *name, bool force)
-{
+int bus_sysfs_open(struct ixdp_bus **bus, const char *name, bool force) {
 	struct sysfs_bus *b = calloc(1, sizeof(*b));
 	int err;
 

@@ -33,8 +33,7 @@ enum {
 };
 
 int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsigned timeout_us,
-	     const char *what)
-{
+	     const char *what) {
 	const struct ixdp_bus_ops *ops = port->bus->ops;
 	uint64_t deadline = ops->now_ns(port->bus) + timeout_us * UINT64_C(1000);
 	bool late = false;
@@ -62,8 +61,7 @@ int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsi
 }
 
 /* Section 4.6.3.1. The bits of all vectors; EIMC alone holds the first 31 of them. */
-static void interrupts_off(struct ixdp_port *port)
-{
+static void interrupts_off(struct ixdp_port *port) {
 	reg_write(port, REG_EIMC, EIMC_ALL);
 	for (unsigned i = 0; i < REG_EIMC_EX_COUNT; i++)
 		reg_write(port, REG_N(EIMC_EX, i), EIMC_EX_ALL);
@@ -73,8 +71,7 @@ static void interrupts_off(struct ixdp_port *port)
  * Clears a queue's ENABLE and waits until the NIC has finished its write-backs (sections 4.6.7.1.2
  * and 4.6.8.1). Queues that are off already cost one read.
  */
-static int queue_off(struct ixdp_port *port, uint32_t reg, const char *what)
-{
+static int queue_off(struct ixdp_port *port, uint32_t reg, const char *what) {
 	/* RXDCTL.ENABLE and TXDCTL.ENABLE are the same bit. */
 	if (!(reg_read(port, reg) & RXDCTL_ENABLE))
 		return 0;
@@ -83,8 +80,7 @@ static int queue_off(struct ixdp_port *port, uint32_t reg, const char *what)
 }
 
 /* All queues, not only ours: an earlier user may have left others on. The first error counts. */
-static int queues_off(struct ixdp_port *port)
-{
+static int queues_off(struct ixdp_port *port) {
 	int err = 0;
 
 	for (unsigned q = 0; q < REG_RXDCTL_COUNT && !err; q++)
@@ -102,8 +98,7 @@ static int queues_off(struct ixdp_port *port)
  * Master disable, section 5.2.5.3.2: the NIC finishes what it asked of memory and asks no more.
  * Returns false when it does not get there, which needs the second reset.
  */
-static bool master_disable(struct ixdp_port *port)
-{
+static bool master_disable(struct ixdp_port *port) {
 	reg_set(port, REG_CTRL, CTRL_MASTER_DISABLE);
 	if (reg_wait(port, REG_STATUS, STATUS_MASTER_ENABLE, false, 80000,
 		     "STATUS.MASTER_ENABLE") == 0)
@@ -130,8 +125,7 @@ static bool master_disable(struct ixdp_port *port)
  * CHOICE: RST rather than LRST, which resets the link too and would cut off a management
  * controller that shares it.
  */
-static int software_reset(struct ixdp_port *port)
-{
+static int software_reset(struct ixdp_port *port) {
 	reg_set(port, REG_CTRL, CTRL_RST);
 	/* Section 8.2.3.1.1: touch nothing for 1 ms, not even to look. */
 	delay_us(port, 1000);
@@ -143,8 +137,7 @@ static int software_reset(struct ixdp_port *port)
 	return err;
 }
 
-int device_reset(struct ixdp_port *port)
-{
+int device_reset(struct ixdp_port *port) {
 	bool quiet;
 	int err;
 
@@ -170,8 +163,7 @@ int device_reset(struct ixdp_port *port)
 }
 
 /* The EEPROM has been read and is good; DMA is initialised. Section 4.6.3.2. */
-static int wait_ready(struct ixdp_port *port)
-{
+static int wait_ready(struct ixdp_port *port) {
 	int err = reg_wait(port, REG_EEC, EEC_ARD, true, 500000, "EEC.ARD");
 
 	if (err)
@@ -192,8 +184,7 @@ static int wait_ready(struct ixdp_port *port)
 }
 
 /* Receive address 0 comes from the EEPROM at reset. */
-static int read_mac(struct ixdp_port *port)
-{
+static int read_mac(struct ixdp_port *port) {
 	uint32_t low = reg_read(port, REG_RAL);
 	uint32_t high = reg_read(port, REG_RAH);
 	static const uint8_t zero[6];
@@ -210,8 +201,7 @@ static int read_mac(struct ixdp_port *port)
 	return 0;
 }
 
-static void write_zeros(struct ixdp_port *port, uint32_t reg, unsigned stride, unsigned count)
-{
+static void write_zeros(struct ixdp_port *port, uint32_t reg, unsigned stride, unsigned count) {
 	for (unsigned i = 0; i < count; i++)
 		reg_write(port, reg + i * stride, 0);
 }
@@ -220,8 +210,7 @@ static void write_zeros(struct ixdp_port *port, uint32_t reg, unsigned stride, u
 	write_zeros(port, REG_##name, REG_##name##_STRIDE, REG_##name##_COUNT)
 
 /* Filters whose contents after reset are undefined, sections 8.2.3.7 and 8.2.3.27. */
-static void clear_tables(struct ixdp_port *port)
-{
+static void clear_tables(struct ixdp_port *port) {
 	CLEAR_TABLE(port, MTA);
 	CLEAR_TABLE(port, UTA);
 	CLEAR_TABLE(port, VFTA);
@@ -235,20 +224,17 @@ static void clear_tables(struct ixdp_port *port)
 }
 
 /* A packet buffer register array: all in the first, nothing in the other seven. */
-static void first_of_eight(struct ixdp_port *port, uint32_t reg, uint32_t value)
-{
+static void first_of_eight(struct ixdp_port *port, uint32_t reg, uint32_t value) {
 	for (unsigned i = 0; i < 8; i++)
 		reg_write(port, reg + 4 * i, i == 0 ? value : 0);
 }
 
-static uint64_t ring_address(const struct ixdp_port *port, const struct desc *ring)
-{
+static uint64_t ring_address(const struct ixdp_port *port, const struct desc *ring) {
 	return iova_of(&port->ring_iova, ring);
 }
 
 /* Section 4.6.7.1.1: one queue's registers, then on, and only then buffers and tail. */
-static int init_rx_queue(struct ixdp_port *port, unsigned q)
-{
+static int init_rx_queue(struct ixdp_port *port, unsigned q) {
 	struct rx_ring *ring = &port->rx[q];
 	uint64_t base = ring_address(port, ring->desc);
 	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
@@ -279,8 +265,7 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q)
  * The receive path as the datasheet lets it be stopped and started without cutting a packet in two:
  * hold it in front of the security block, switch, let go. Section 4.6.7 and 8.2.3.12.5.
  */
-static int rx_enable(struct ixdp_port *port, bool on)
-{
+static int rx_enable(struct ixdp_port *port, bool on) {
 	int err;
 
 	reg_set(port, REG_SECRXCTRL, SECRXCTRL_RX_DIS);
@@ -293,14 +278,12 @@ static int rx_enable(struct ixdp_port *port, bool on)
 	return err;
 }
 
-static uint32_t filter_bits(bool promiscuous)
-{
+static uint32_t filter_bits(bool promiscuous) {
 	return FCTRL_BAM | (promiscuous ? FCTRL_UPE | FCTRL_MPE : 0);
 }
 
 /* Section 4.6.7. */
-static int init_rx(struct ixdp_port *port)
-{
+static int init_rx(struct ixdp_port *port) {
 	reg_write(port, REG_FCTRL, filter_bits(port->cfg.promiscuous));
 
 	/* CRC is stripped in two places, which must agree (section 8.2.3.22.8). */
@@ -328,8 +311,7 @@ static int init_rx(struct ixdp_port *port)
 }
 
 /* Section 4.6.8.1. */
-static int init_tx_queue(struct ixdp_port *port, unsigned q)
-{
+static int init_tx_queue(struct ixdp_port *port, unsigned q) {
 	struct tx_ring *ring = &port->tx[q];
 	uint64_t base = ring_address(port, ring->desc);
 	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
@@ -349,8 +331,7 @@ static int init_tx_queue(struct ixdp_port *port, unsigned q)
 }
 
 /* Section 4.6.8. */
-static int init_tx(struct ixdp_port *port)
-{
+static int init_tx(struct ixdp_port *port) {
 	/* The NIC appends the CRC and pads to 60 B. */
 	reg_set(port, REG_HLREG0, HLREG0_TXCRCEN | HLREG0_TXPADEN);
 
@@ -375,8 +356,7 @@ static int init_tx(struct ixdp_port *port)
 	return 0;
 }
 
-int device_init(struct ixdp_port *port)
-{
+int device_init(struct ixdp_port *port) {
 	int err = wait_ready(port);
 
 	if (err == 0)
@@ -413,15 +393,13 @@ int device_init(struct ixdp_port *port)
  * Ends all DMA for good: what is under way is finished, the rest is not begun. After an error the
  * NIC may still be writing, and its memory must not go to anybody else.
  */
-int device_stop(struct ixdp_port *port)
-{
+int device_stop(struct ixdp_port *port) {
 	if (port->rx_queues > 0 && rx_enable(port, false) != 0)
 		ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
 	return device_reset(port);
 }
 
-int ixdp_promiscuous_set(struct ixdp_port *port, bool on)
-{
+int ixdp_promiscuous_set(struct ixdp_port *port, bool on) {
 	/* FCTRL may only change while nothing is received, section 8.2.3.7.1. */
 	int err = rx_enable(port, false);
 
@@ -432,13 +410,11 @@ int ixdp_promiscuous_set(struct ixdp_port *port, bool on)
 	return port->rx_queues > 0 ? rx_enable(port, true) : err;
 }
 
-void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6])
-{
+void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]) {
 	memcpy(mac, port->mac, 6);
 }
 
-int ixdp_mac_set(struct ixdp_port *port, const uint8_t mac[6])
-{
+int ixdp_mac_set(struct ixdp_port *port, const uint8_t mac[6]) {
 	static const uint8_t zero[6];
 
 	if (mac[0] & 1 || memcmp(mac, zero, 6) == 0)

@@ -5,8 +5,7 @@
 #include <errno.h>
 
 /* Releases what semaphore_take() took, in reverse order. */
-static void semaphore_give(struct ixdp_port *port)
-{
+static void semaphore_give(struct ixdp_port *port) {
 	reg_clear(port, REG_SWSM, SWSM_SWESMBI | SWSM_SMBI);
 }
 
@@ -14,8 +13,7 @@ static void semaphore_give(struct ixdp_port *port)
  * The right to touch SW_FW_SYNC, section 10.5.4: first among drivers (SMBI, which a read sets, so
  * whoever reads 0 has it), then between driver and firmware (SWESMBI, which sticks if it is ours).
  */
-static int semaphore_take(struct ixdp_port *port)
-{
+static int semaphore_take(struct ixdp_port *port) {
 	int err = reg_wait(port, REG_SWSM, SWSM_SMBI, false, 100000, "SWSM.SMBI");
 
 	if (err == -ETIMEDOUT) {
@@ -37,8 +35,7 @@ static int semaphore_take(struct ixdp_port *port)
  * The MAC's own registers are shared with firmware and the other port: bits of SW_FW_SYNC say who
  * has them, section 8.2.3.4.11.
  */
-static int mac_lock(struct ixdp_port *port)
-{
+static int mac_lock(struct ixdp_port *port) {
 	for (unsigned tries = 0; tries < 200; tries++) {
 		int err = semaphore_take(port);
 
@@ -61,8 +58,7 @@ static int mac_lock(struct ixdp_port *port)
 			 port->bus->name, REG_SW_FW_SYNC);
 }
 
-static int mac_unlock(struct ixdp_port *port)
-{
+static int mac_unlock(struct ixdp_port *port) {
 	int err = semaphore_take(port);
 
 	if (err)
@@ -76,8 +72,7 @@ static int mac_unlock(struct ixdp_port *port)
  * CHOICE: the kind of link (AUTOC.LMS) stays what the EEPROM says, which knows the board: SFI,
  * KX4, KR ... Only the negotiation is started anew. The link comes up later, by itself.
  */
-int link_start(struct ixdp_port *port)
-{
+int link_start(struct ixdp_port *port) {
 	int err = mac_lock(port);
 
 	if (err)
@@ -86,8 +81,7 @@ int link_start(struct ixdp_port *port)
 	return mac_unlock(port);
 }
 
-int ixdp_link_get(struct ixdp_port *port, struct ixdp_link *link)
-{
+int ixdp_link_get(struct ixdp_port *port, struct ixdp_link *link) {
 	static const unsigned mbps[] = {
 	    [LINKS_SPEED_100M] = 100, [LINKS_SPEED_1G] = 1000, [LINKS_SPEED_10G] = 10000};
 	uint32_t links = reg_read(port, REG_LINKS);
@@ -100,8 +94,7 @@ int ixdp_link_get(struct ixdp_port *port, struct ixdp_link *link)
 	return 0;
 }
 
-int ixdp_link_wait(struct ixdp_port *port, unsigned timeout_ms, struct ixdp_link *link)
-{
+int ixdp_link_wait(struct ixdp_port *port, unsigned timeout_ms, struct ixdp_link *link) {
 	struct ixdp_bus *bus = port->bus;
 	uint64_t deadline = bus->ops->now_ns(bus) + timeout_ms * UINT64_C(1000000);
 

@@ -10,8 +10,7 @@
  * hands. */
 enum { BUFFERS_PER_THREAD = 3 * POOL_CHUNK + 256 };
 
-void ixdp_config_init(struct ixdp_config *cfg)
-{
+void ixdp_config_init(struct ixdp_config *cfg) {
 	*cfg = (struct ixdp_config){
 	    .rx_queues = 1,
 	    .tx_queues = 1,
@@ -21,16 +20,14 @@ void ixdp_config_init(struct ixdp_config *cfg)
 	};
 }
 
-unsigned ixdp_pool_needed(const struct ixdp_config *cfg)
-{
+unsigned ixdp_pool_needed(const struct ixdp_config *cfg) {
 	unsigned threads = cfg->rx_queues > cfg->tx_queues ? cfg->rx_queues : cfg->tx_queues;
 
 	return cfg->rx_queues * cfg->rx_ring + cfg->tx_queues * cfg->tx_ring +
 	       threads * BUFFERS_PER_THREAD;
 }
 
-static int check_ring(const char *name, const char *which, unsigned size)
-{
+static int check_ring(const char *name, const char *which, unsigned size) {
 	if (size >= IXDP_MIN_RING && size <= IXDP_MAX_RING && (size & (size - 1)) == 0)
 		return 0;
 	/* Powers of two: an index is masked, not divided. */
@@ -38,8 +35,7 @@ static int check_ring(const char *name, const char *which, unsigned size)
 			 name, which, size, IXDP_MIN_RING, IXDP_MAX_RING);
 }
 
-static int check_config(const char *name, const struct ixdp_config *cfg)
-{
+static int check_config(const char *name, const struct ixdp_config *cfg) {
 	int err;
 
 	if (cfg->rx_queues > IXDP_MAX_RX_QUEUES || cfg->tx_queues > IXDP_MAX_TX_QUEUES)
@@ -54,8 +50,7 @@ static int check_config(const char *name, const struct ixdp_config *cfg)
 
 /* Memory for the descriptors of all rings. A ring never crosses a page: it is aligned to its size.
  */
-static int alloc_descriptors(struct ixdp_port *port)
-{
+static int alloc_descriptors(struct ixdp_port *port) {
 	const struct ixdp_config *cfg = &port->cfg;
 	size_t rx_size = cfg->rx_ring * sizeof(struct desc);
 	size_t tx_size = cfg->tx_ring * sizeof(struct desc);
@@ -84,14 +79,12 @@ static int alloc_descriptors(struct ixdp_port *port)
 }
 
 /* A ring's own array of buffers, on cache lines of its own: another thread has the next ring. */
-static uint8_t **alloc_buf_array(unsigned size)
-{
+static uint8_t **alloc_buf_array(unsigned size) {
 	return aligned_alloc(64, size * sizeof(uint8_t *));
 }
 
 /* Everything of the rings but the memory that the NIC sees. */
-static int alloc_rings(struct ixdp_port *port)
-{
+static int alloc_rings(struct ixdp_port *port) {
 	const struct ixdp_config *cfg = &port->cfg;
 	bool ok = true;
 
@@ -126,8 +119,7 @@ static int alloc_rings(struct ixdp_port *port)
 			      cfg->rx_queues + cfg->tx_queues);
 }
 
-static void free_rings(struct ixdp_port *port)
-{
+static void free_rings(struct ixdp_port *port) {
 	for (unsigned q = 0; q < port->rx_queues; q++)
 		free(port->rx[q].buf);
 	for (unsigned q = 0; q < port->tx_queues; q++)
@@ -137,8 +129,7 @@ static void free_rings(struct ixdp_port *port)
 }
 
 /* The port's pool, promised what the port needs, and where the NIC sees its buffers. */
-static int acquire_pool(struct ixdp_port *port)
-{
+static int acquire_pool(struct ixdp_port *port) {
 	struct ixdp_bus *bus = port->bus;
 	unsigned needed = ixdp_pool_needed(&port->cfg);
 	int err;
@@ -174,8 +165,7 @@ put:
 	return err;
 }
 
-static void release_pool(struct ixdp_port *port)
-{
+static void release_pool(struct ixdp_port *port) {
 	for (unsigned q = 0; q < port->rx_queues; q++)
 		rx_ring_empty(&port->rx[q]);
 	for (unsigned q = 0; q < port->tx_queues; q++)
@@ -187,8 +177,7 @@ static void release_pool(struct ixdp_port *port)
 		pool_default_put(port->pool);
 }
 
-static void release_descriptors(struct ixdp_port *port)
-{
+static void release_descriptors(struct ixdp_port *port) {
 	port->bus->ops->dma_unmap(port->bus, port->ring_mem);
 	dma_free(port->ring_mem);
 }
@@ -197,8 +186,7 @@ static void release_descriptors(struct ixdp_port *port)
  * The NIC can no longer touch our memory: it was reset, or at least lost its bus mastering. False
  * when neither worked; then nothing that it knows of may be given to anybody else.
  */
-static bool silence(struct ixdp_port *port)
-{
+static bool silence(struct ixdp_port *port) {
 	int stop_err = device_stop(port);
 
 	if (stop_err)
@@ -214,8 +202,7 @@ static bool silence(struct ixdp_port *port)
 	return !stop_err || !dma_err;
 }
 
-int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config *cfg)
-{
+int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config *cfg) {
 	struct ixdp_config defaults;
 	struct ixdp_port *port;
 	char why[512];
@@ -282,8 +269,7 @@ free_port:
 	return err;
 }
 
-void ixdp_close(struct ixdp_port *port)
-{
+void ixdp_close(struct ixdp_port *port) {
 	if (!port || !silence(port))
 		return;
 	release_pool(port);
@@ -294,25 +280,21 @@ void ixdp_close(struct ixdp_port *port)
 	free(port);
 }
 
-const char *ixdp_port_name(const struct ixdp_port *port)
-{
+const char *ixdp_port_name(const struct ixdp_port *port) {
 	return port->bus->name;
 }
 
-struct ixdp_pool *ixdp_port_pool(const struct ixdp_port *port)
-{
+struct ixdp_pool *ixdp_port_pool(const struct ixdp_port *port) {
 	return port->pool;
 }
 
-int ixdp_wire_stats_get(struct ixdp_port *port, struct ixdp_wire_stats *stats)
-{
+int ixdp_wire_stats_get(struct ixdp_port *port, struct ixdp_wire_stats *stats) {
 	if (!port->bus->ops->wire_stats)
 		return ixdp_fail(ENOTSUP, "%s: the wire of a card cannot be seen", port->bus->name);
 	return port->bus->ops->wire_stats(port->bus, stats);
 }
 
-int ixdp_wire_stop(struct ixdp_port *port)
-{
+int ixdp_wire_stop(struct ixdp_port *port) {
 	if (!port->bus->ops->wire_stop)
 		return ixdp_fail(ENOTSUP, "%s: the wire of a card has no source to stop",
 				 port->bus->name);

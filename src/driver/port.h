@@ -90,28 +90,23 @@ int link_start(struct ixdp_port *port);
 /* stats.c */
 void stats_clear(struct ixdp_port *port);
 
-static inline uint32_t reg_read(struct ixdp_port *port, uint32_t reg)
-{
+static inline uint32_t reg_read(struct ixdp_port *port, uint32_t reg) {
 	return port->bus->ops->read32(port->bus, reg);
 }
 
-static inline void reg_write(struct ixdp_port *port, uint32_t reg, uint32_t value)
-{
+static inline void reg_write(struct ixdp_port *port, uint32_t reg, uint32_t value) {
 	port->bus->ops->write32(port->bus, reg, value);
 }
 
-static inline void reg_set(struct ixdp_port *port, uint32_t reg, uint32_t bits)
-{
+static inline void reg_set(struct ixdp_port *port, uint32_t reg, uint32_t bits) {
 	reg_write(port, reg, reg_read(port, reg) | bits);
 }
 
-static inline void reg_clear(struct ixdp_port *port, uint32_t reg, uint32_t bits)
-{
+static inline void reg_clear(struct ixdp_port *port, uint32_t reg, uint32_t bits) {
 	reg_write(port, reg, reg_read(port, reg) & ~bits);
 }
 
-static inline void delay_us(struct ixdp_port *port, unsigned us)
-{
+static inline void delay_us(struct ixdp_port *port, unsigned us) {
 	port->bus->ops->delay_us(port->bus, us);
 }
 
@@ -123,8 +118,7 @@ int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsi
 	     const char *what);
 
 /* A value that one thread changes and others may read at any time. */
-static inline void counter_add(uint64_t *counter, uint64_t n)
-{
+static inline void counter_add(uint64_t *counter, uint64_t n) {
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
@@ -134,8 +128,7 @@ static inline void counter_add(uint64_t *counter, uint64_t n)
  * x86 keeps stores in order by itself, to uncached memory too; Arm needs the outer shareable
  * barrier where the store goes to a device.
  */
-static inline void doorbell_ring(volatile uint32_t *doorbell, uint32_t tail)
-{
+static inline void doorbell_ring(volatile uint32_t *doorbell, uint32_t tail) {
 #if defined(__aarch64__)
 	__asm__ volatile("dmb oshst" ::: "memory");
 #endif

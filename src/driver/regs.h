@@ -284,13 +284,11 @@ struct desc {
  * side wrote before it (qw0, and the packet in the buffer) is seen by loads after this one; without
  * it an old length or old payload can be read under a new DD.
  */
-static inline uint64_t desc_look(const struct desc *d)
-{
+static inline uint64_t desc_look(const struct desc *d) {
 	return le64toh(__atomic_load_n(&d->qw1, __ATOMIC_ACQUIRE));
 }
 
 /* Stores the second quad word, after everything written before it: the pair of desc_look(). */
-static inline void desc_publish(struct desc *d, uint64_t qw1)
-{
+static inline void desc_publish(struct desc *d, uint64_t qw1) {
 	__atomic_store_n(&d->qw1, htole64(qw1), __ATOMIC_RELEASE);
 }

@@ -16,8 +16,7 @@
 #include <errno.h>
 
 /* Gives new buffers to the descriptors in [refill, next), in chunks; one doorbell for all. */
-static void rx_refill(struct rx_ring *ring)
-{
+static void rx_refill(struct rx_ring *ring) {
 	uint8_t *bufs[POOL_CHUNK];
 	uint32_t refill = ring->refill;
 
@@ -47,8 +46,7 @@ static void rx_refill(struct rx_ring *ring)
 }
 
 /* A descriptor that holds no frame for the caller: counts why, and recycles its buffer. */
-static void rx_discard(struct rx_ring *ring, uint8_t *buf, uint64_t done)
-{
+static void rx_discard(struct rx_ring *ring, uint8_t *buf, uint64_t done) {
 	bool last = done & RXD_EOP;
 
 	if (ring->skipping)
@@ -63,8 +61,7 @@ static void rx_discard(struct rx_ring *ring, uint8_t *buf, uint64_t done)
 	pool_give(ring->pool, &buf, 1, OWNER_RING);
 }
 
-int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsigned n)
-{
+int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsigned n) {
 	if (unlikely(queue >= port->rx_queues))
 		return ixdp_fail(EINVAL, "%s: no RX queue %u, the port has %u", port->bus->name,
 				 queue, port->rx_queues);
@@ -108,15 +105,13 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 }
 
 /* A ring without buffers: as if a whole lap had been received, and nothing refilled. */
-void rx_ring_reset(struct rx_ring *ring)
-{
+void rx_ring_reset(struct rx_ring *ring) {
 	ring->next = ring->mask + 1;
 	ring->refill = 0;
 }
 
 /* Once the queue is enabled: a buffer behind every descriptor; 0 or -ENOBUFS. */
-int rx_ring_fill(struct rx_ring *ring)
-{
+int rx_ring_fill(struct rx_ring *ring) {
 	rx_refill(ring);
 	if (ring->refill != ring->next) {
 		unsigned have = ring->refill;
@@ -129,8 +124,7 @@ int rx_ring_fill(struct rx_ring *ring)
 	return 0;
 }
 
-void rx_ring_empty(struct rx_ring *ring)
-{
+void rx_ring_empty(struct rx_ring *ring) {
 	/* [next, refill + size) have buffers: received and not looked at, or still empty. */
 	for (uint32_t i = ring->next; i != ring->refill + ring->mask + 1; i++)
 		pool_give(ring->pool, &ring->buf[i & ring->mask], 1, OWNER_RING);

@@ -12,8 +12,7 @@ enum { FCS = 4 };
 
 /* 36 bits: the low word first, which latches the high one; in two statements, as C orders no
  * operands. */
-static uint64_t read36(struct ixdp_port *port, uint32_t low_reg)
-{
+static uint64_t read36(struct ixdp_port *port, uint32_t low_reg) {
 	uint64_t low = reg_read(port, low_reg);
 	uint64_t high = reg_read(port, low_reg + 4) & 0xF;
 
@@ -21,8 +20,7 @@ static uint64_t read36(struct ixdp_port *port, uint32_t low_reg)
 }
 
 /* Adds what the NIC has counted since the last time. Called under the lock. */
-static void collect(struct ixdp_port *port)
-{
+static void collect(struct ixdp_port *port) {
 	struct hw_totals *totals = &port->totals;
 	uint64_t sent = reg_read(port, REG_GPTC);
 
@@ -37,21 +35,18 @@ static void collect(struct ixdp_port *port)
 	totals->oversize += reg_read(port, REG_ROC);
 }
 
-void stats_clear(struct ixdp_port *port)
-{
+void stats_clear(struct ixdp_port *port) {
 	pthread_mutex_lock(&port->stats_lock);
 	collect(port);
 	port->totals = (struct hw_totals){0};
 	pthread_mutex_unlock(&port->stats_lock);
 }
 
-static uint64_t counter_get(const uint64_t *counter)
-{
+static uint64_t counter_get(const uint64_t *counter) {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats)
-{
+int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats) {
 	/* All ones would be added up as counts. */
 	if (reg_read(port, REG_STATUS) == UINT32_MAX)
 		return ixdp_fail(ENODEV, "%s: device has gone: STATUS reads 0xffffffff",

@@ -20,8 +20,7 @@ enum { RS_DISTANCE = POOL_CHUNK };
  * a new one: a chunk is looked at only when all of it is in use, so its last descriptor was
  * rewritten.
  */
-static void tx_reclaim(struct tx_ring *ring)
-{
+static void tx_reclaim(struct tx_ring *ring) {
 	for (;;) {
 		uint32_t n = RS_DISTANCE - ring->clean % RS_DISTANCE;
 		uint32_t first = ring->clean & ring->mask;
@@ -36,8 +35,7 @@ static void tx_reclaim(struct tx_ring *ring)
 	}
 }
 
-static int refuse(const struct ixdp_port *port, const struct ixdp_pkt *pkt)
-{
+static int refuse(const struct ixdp_port *port, const struct ixdp_pkt *pkt) {
 	return ixdp_fail(EINVAL,
 			 "%s: cannot send packet of %u bytes, flags 0x%x, buffer %p: it must be 1 "
 			 "to %u bytes, in one element, in a buffer of the caller's",
@@ -45,8 +43,7 @@ static int refuse(const struct ixdp_port *port, const struct ixdp_pkt *pkt)
 			 IXDP_DATA_SIZE);
 }
 
-int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts, unsigned n)
-{
+int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts, unsigned n) {
 	if (unlikely(queue >= port->tx_queues))
 		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
 				 queue, port->tx_queues);
@@ -93,14 +90,12 @@ int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
 }
 
 /* Takes back n buffers from clean on, over the end of the ring if need be. */
-static void tx_take_back(struct tx_ring *ring, uint32_t n)
-{
+static void tx_take_back(struct tx_ring *ring, uint32_t n) {
 	for (; n > 0; n--)
 		pool_give(ring->pool, &ring->buf[ring->clean++ & ring->mask], 1, OWNER_RING);
 }
 
-int ixdp_tx_clean(struct ixdp_port *port, unsigned queue)
-{
+int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 	if (queue >= port->tx_queues)
 		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
 				 queue, port->tx_queues);
@@ -122,8 +117,7 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue)
 	return ring->clean - before;
 }
 
-void tx_ring_empty(struct tx_ring *ring)
-{
+void tx_ring_empty(struct tx_ring *ring) {
 	tx_take_back(ring, ring->next - ring->clean);
 	ring->next = ring->clean = 0;
 }
