@@ -31,7 +31,7 @@ static int check_node(int node)
 	if (node == -1)
 		return 0;
 	snprintf(path, sizeof(path), NODES_DIR "/node%d", node);
-	if (node < 0 || node >= MAX_NODES || access(path, F_OK))
+	if (node < 0 || access(path, F_OK))
 		return ixdp_fail(EINVAL, "NUMA node %d: this machine has none of that number (%s)",
 				 node, NODES_DIR);
 	return 0;

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -117,6 +118,7 @@ static struct other start_other(const char *device, const char *device2)
 	other.pid = fork();
 	assert_true(other.pid >= 0);
 	if (!other.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
 		if (dma_alloc(&mem, 1, -1, false) || (device && dma_device_begin(device)) ||
 		    (device2 && dma_device_begin(device2)) ||
 		    write(ends[1], mem->path, sizeof(mem->path)) != sizeof(mem->path))

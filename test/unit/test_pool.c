@@ -121,6 +121,11 @@ static void packets_are_empty_behind_the_headroom(void **state)
 	}
 	ixdp_free(pool, pkts, 40);
 	assert_int_equal(available(pool), 40);
+	assert_int_equal(ixdp_alloc(pool, pkts, 40), 40);
+	for (unsigned i = 0; i < 40; i++)
+		assert_int_equal((pkts[i].data - pool_mem(pool)->addr) % IXDP_BUFFER_STRIDE,
+				 IXDP_HEADROOM);
+	ixdp_free(pool, pkts, 40);
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
@@ -337,6 +342,8 @@ static void ports_get_no_promise_that_cannot_be_kept(void **state)
 	assert_int_equal(stats.committed, 1000);
 	pool_release(pool, 700);
 	assert_int_equal(pool_commit(pool, 701, "soft:c"), -ENOBUFS);
+	assert_int_equal(pool_commit(pool, 700, "soft:c"), 0);
+	pool_release(pool, 700);
 	pool_release(pool, 300);
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
