@@ -13,23 +13,15 @@
 #include <errno.h>
 #include <string.h>
 
-/* Packet buffers of the NIC in KB, as after reset: all in the first of eight (no traffic classes).
- */
+/* Packet buffers of the NIC in KB, as after reset: all in the first of eight. */
 enum { RX_PACKET_BUFFER_KB = 512, TX_PACKET_BUFFER_KB = 160 };
 
 enum {
-	/* Bytes below the end of the RX packet buffer where it counts as full, section 4.6.3.2. */
-	FCRTH_DISTANCE = 0x6000,
-	/* KB below the end of the TX packet buffer: above the largest frame, section 8.2.3.9.16. */
-	TXPBTHRESH_DISTANCE_KB = 10,
-	/* Untagged MTU 1,500: 14 B header, 4 B VLAN tag, 4 B FCS. */
-	MAX_FRAME = 1500 + 14 + 4 + 4,
-	/*
-	 * Descriptors that the NIC fetches ahead, and how many free ones it needs to bother,
-	 * section 7.2.3.4. PTHRESH + WTHRESH must not exceed 40; WTHRESH 0 reports each RS at once.
-	 */
-	TX_PTHRESH = 36,
-	TX_HTHRESH = 8,
+	FCRTH_DISTANCE = 0x6000,       /* bytes left in an RX packet buffer that is full, 4.6.3.2 */
+	TXPBTHRESH_DISTANCE_KB = 10,   /* room for a frame of any size, section 8.2.3.9.16 */
+	MAX_FRAME = 1500 + 14 + 4 + 4, /* MTU 1,500, header, VLAN tag, FCS */
+	TX_PTHRESH = 36, /* descriptors fetched ahead, section 7.2.3.4; with WTHRESH at most 40 */
+	TX_HTHRESH = 8,	 /* and how many it takes to bother */
 };
 
 int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsigned timeout_us,
@@ -44,16 +36,14 @@ int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsi
 		if ((value & mask) == (set ? mask : 0) && value != UINT32_MAX)
 			return 0;
 		if (value == UINT32_MAX && reg_read(port, REG_STATUS) == UINT32_MAX)
-			return ixdp_fail(ENODEV,
-					 "%s: device has gone: all registers read 0xffffffff "
-					 "(while waiting for %s)",
+			return ixdp_fail(ENODEV, "%s: device has gone while waiting for %s",
 					 port->bus->name, what);
 		if (late)
-			return ixdp_fail(ETIMEDOUT,
-					 "%s: %s (register 0x%05x, bits 0x%08x) is still %s after "
-					 "%u ms",
-					 port->bus->name, what, reg, mask, set ? "clear" : "set",
-					 timeout_us / 1000);
+			return ixdp_fail(
+			    ETIMEDOUT,
+			    "%s: %s (register 0x%05x, bits 0x%08x) is still %s after %u ms",
+			    port->bus->name, what, reg, mask, set ? "clear" : "set",
+			    timeout_us / 1000);
 		/* Looks once more after the deadline: we may have been preempted before it. */
 		late = ops->now_ns(port->bus) >= deadline;
 		delay_us(port, timeout_us < 1000 ? 10 : 100);
@@ -68,27 +58,23 @@ static void interrupts_off(struct ixdp_port *port) {
 }
 
 /*
- * Clears a queue's ENABLE and waits until the NIC has finished its write-backs (sections 4.6.7.1.2
- * and 4.6.8.1). Queues that are off already cost one read.
+ * All queues, not only ours: an earlier user may have left others on. The NIC clears ENABLE when it
+ * has finished its write-backs (sections 4.6.7.1.2 and 4.6.8.1); the bit is the same in all.
  */
-static int queue_off(struct ixdp_port *port, uint32_t reg, const char *what) {
-	/* RXDCTL.ENABLE and TXDCTL.ENABLE are the same bit. */
-	if (!(reg_read(port, reg) & RXDCTL_ENABLE))
-		return 0;
-	reg_clear(port, reg, RXDCTL_ENABLE);
-	return reg_wait(port, reg, RXDCTL_ENABLE, false, 10000, what);
-}
-
-/* All queues, not only ours: an earlier user may have left others on. The first error counts. */
 static int queues_off(struct ixdp_port *port) {
+	static const uint32_t first[] = {REG_RXDCTL, REG_RXDCTL_HIGH, REG_TXDCTL,
+					 REG_N(TXDCTL, 64)};
 	int err = 0;
 
-	for (unsigned q = 0; q < REG_RXDCTL_COUNT && !err; q++)
-		err = queue_off(port, REG_N(RXDCTL, q), "RXDCTL.ENABLE");
-	for (unsigned q = 0; q < REG_RXDCTL_HIGH_COUNT && !err; q++)
-		err = queue_off(port, REG_N(RXDCTL_HIGH, q), "RXDCTL.ENABLE");
-	for (unsigned q = 0; q < REG_TXDCTL_COUNT && !err; q++)
-		err = queue_off(port, REG_N(TXDCTL, q), "TXDCTL.ENABLE");
+	for (unsigned i = 0; i < 4 * 64 && !err; i++) {
+		uint32_t reg = first[i / 64] + REG_RXDCTL_STRIDE * (i % 64);
+
+		if (!(reg_read(port, reg) & RXDCTL_ENABLE))
+			continue;
+		reg_clear(port, reg, RXDCTL_ENABLE);
+		err = reg_wait(port, reg, RXDCTL_ENABLE, false, 10000,
+			       i < 128 ? "RXDCTL.ENABLE" : "TXDCTL.ENABLE");
+	}
 	/* Section 4.6.7.1.2: about 100 us more before the memory may be used for anything else. */
 	delay_us(port, 100);
 	return err;
@@ -104,9 +90,8 @@ static bool master_disable(struct ixdp_port *port) {
 		     "STATUS.MASTER_ENABLE") == 0)
 		return true;
 
-	ixdp_log(IXDP_LOG_WARNING, "%s; flushing and resetting twice%s", ixdp_error(),
-		 port->bus->ops->transactions_pending(port->bus) ? " (transactions are pending)"
-								 : "");
+	ixdp_log(IXDP_LOG_WARNING, "%s; transactions are %spending; flushing and resetting twice",
+		 ixdp_error(), port->bus->ops->transactions_pending(port->bus) ? "" : "not ");
 	/*
 	 * Flow control or a dead link may hold packets back that hold the requests back. Looped
 	 * back and not received they go away, section 5.2.5.3.2.
@@ -143,9 +128,7 @@ int device_reset(struct ixdp_port *port) {
 
 	/* No register of an 82599 that answers has all bits set. */
 	if (reg_read(port, REG_STATUS) == UINT32_MAX)
-		return ixdp_fail(ENODEV,
-				 "%s: device does not answer: STATUS reads 0xffffffff (powered "
-				 "down, or gone?)",
+		return ixdp_fail(ENODEV, "%s: device does not answer: STATUS reads 0xffffffff",
 				 port->bus->name);
 
 	interrupts_off(port);
@@ -176,29 +159,28 @@ static int wait_ready(struct ixdp_port *port) {
 	uint32_t fwsm = reg_read(port, REG_FWSM);
 
 	if (fwsm & FWSM_EXT_ERR)
-		return ixdp_fail(EIO,
-				 "%s: FWSM.EXT_ERR (register 0x%05x) is %u: the firmware reports "
-				 "an error",
+		return ixdp_fail(EIO, "%s: FWSM.EXT_ERR (register 0x%05x): firmware error %u",
 				 port->bus->name, REG_FWSM, FIELD_GET(FWSM_EXT_ERR, fwsm));
 	return reg_wait(port, REG_RDRXCTL, RDRXCTL_DMAIDONE, true, 500000, "RDRXCTL.DMAIDONE");
+}
+
+static int check_mac(struct ixdp_port *port, const uint8_t mac[6], const char *where) {
+	static const uint8_t zero[6];
+
+	if (!(mac[0] & 1) && memcmp(mac, zero, 6) != 0)
+		return 0;
+	return ixdp_fail(EINVAL, "%s: %s%02x:%02x:%02x:%02x:%02x:%02x is not a unicast address",
+			 port->bus->name, where, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
 /* Receive address 0 comes from the EEPROM at reset. */
 static int read_mac(struct ixdp_port *port) {
 	uint32_t low = reg_read(port, REG_RAL);
 	uint32_t high = reg_read(port, REG_RAH);
-	static const uint8_t zero[6];
 
 	for (unsigned i = 0; i < 6; i++)
 		port->mac[i] = i < 4 ? low >> 8 * i : high >> 8 * (i - 4);
-	if (port->mac[0] & 1 || memcmp(port->mac, zero, 6) == 0)
-		return ixdp_fail(
-		    EIO,
-		    "%s: RAL/RAH 0 (registers 0x%05x, 0x%05x) hold "
-		    "%02x:%02x:%02x:%02x:%02x:%02x, not a unicast address: EEPROM bad?",
-		    port->bus->name, REG_RAL, REG_RAH, port->mac[0], port->mac[1], port->mac[2],
-		    port->mac[3], port->mac[4], port->mac[5]);
-	return 0;
+	return check_mac(port, port->mac, "EEPROM bad? Receive address 0 (RAL, RAH) ") ? -EIO : 0;
 }
 
 static void write_zeros(struct ixdp_port *port, uint32_t reg, unsigned stride, unsigned count) {
@@ -229,14 +211,10 @@ static void first_of_eight(struct ixdp_port *port, uint32_t reg, uint32_t value)
 		reg_write(port, reg + 4 * i, i == 0 ? value : 0);
 }
 
-static uint64_t ring_address(const struct ixdp_port *port, const struct desc *ring) {
-	return iova_of(&port->ring_iova, ring);
-}
-
 /* Section 4.6.7.1.1: one queue's registers, then on, and only then buffers and tail. */
 static int init_rx_queue(struct ixdp_port *port, unsigned q) {
 	struct rx_ring *ring = &port->rx[q];
-	uint64_t base = ring_address(port, ring->desc);
+	uint64_t base = iova_of(&port->ring_iova, ring->desc);
 	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
 	int err;
 
@@ -245,15 +223,12 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q) {
 	reg_write(port, REG_N(RDLEN, q), size);
 	reg_write(port, REG_N(RDH, q), 0);
 	reg_write(port, REG_N(RDT, q), 0);
-	/*
-	 * Buffers of 2 KB, advanced descriptors for one buffer. DROP_EN: without it a queue that
-	 * nobody serves stops all others.
-	 */
+	/* DROP_EN: without it a queue that nobody serves stops all others. */
 	reg_write(port, REG_N(SRRCTL, q),
 		  FIELD(SRRCTL_BSIZEPKT, IXDP_DATA_SIZE / 1024) |
 		      FIELD(SRRCTL_DESCTYPE, SRRCTL_DESCTYPE_ADVANCED) | SRRCTL_DROP_EN);
-	/* UNCLEAR: reserved, set after reset, and must be clear or payload is damaged on some
-	 * hosts. */
+	/* UNCLEAR: reserved, yet set after reset, and damages payload on some hosts unless clear.
+	 */
 	reg_clear(port, REG_N(DCA_RXCTRL, q), DCA_RXCTRL_MUST_BE_0);
 
 	reg_set(port, REG_N(RXDCTL, q), RXDCTL_ENABLE);
@@ -301,19 +276,19 @@ static int init_rx(struct ixdp_port *port) {
 	/* Snooping stays on for all that the NIC writes: buffers are in our caches. */
 	reg_set(port, REG_CTRL_EXT, CTRL_EXT_NS_DIS);
 
-	for (unsigned q = 0; q < port->rx_queues; q++) {
+	for (unsigned q = 0; q < port->cfg.rx_queues; q++) {
 		int err = init_rx_queue(port, q);
 
 		if (err)
 			return err;
 	}
-	return port->rx_queues > 0 ? rx_enable(port, true) : 0;
+	return port->cfg.rx_queues > 0 ? rx_enable(port, true) : 0;
 }
 
 /* Section 4.6.8.1. */
 static int init_tx_queue(struct ixdp_port *port, unsigned q) {
 	struct tx_ring *ring = &port->tx[q];
-	uint64_t base = ring_address(port, ring->desc);
+	uint64_t base = iova_of(&port->ring_iova, ring->desc);
 	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
 
 	reg_write(port, REG_N(TDBAL, q), base & UINT32_MAX);
@@ -347,7 +322,7 @@ static int init_tx(struct ixdp_port *port) {
 
 	/* Before any queue: TXDCTL.ENABLE does not come on without it. */
 	reg_set(port, REG_DMATXCTL, DMATXCTL_TE);
-	for (unsigned q = 0; q < port->tx_queues; q++) {
+	for (unsigned q = 0; q < port->cfg.tx_queues; q++) {
 		int err = init_tx_queue(port, q);
 
 		if (err)
@@ -367,10 +342,7 @@ int device_init(struct ixdp_port *port) {
 	/* Counters clear when read; what they hold now is not ours. */
 	stats_clear(port);
 
-	/*
-	 * Flow control is off: no pause frames sent or obeyed, yet the threshold must be right
-	 * (section 4.6.3.2).
-	 */
+	/* Flow control is off, yet its threshold must be right (section 4.6.3.2). */
 	reg_write(port, REG_FCCFG, 0);
 	reg_write(port, REG_MFLCN, 0);
 	reg_write(port, REG_FCRTL, 0);
@@ -382,8 +354,6 @@ int device_init(struct ixdp_port *port) {
 	if (err == 0)
 		err = init_tx(port);
 	if (err == 0)
-		err = link_start(port);
-	if (err == 0)
 		/* Tells a management controller that a driver is there, section 8.2.3.1.3. */
 		reg_set(port, REG_CTRL_EXT, CTRL_EXT_DRV_LOAD);
 	return err;
@@ -394,7 +364,7 @@ int device_init(struct ixdp_port *port) {
  * NIC may still be writing, and its memory must not go to anybody else.
  */
 int device_stop(struct ixdp_port *port) {
-	if (port->rx_queues > 0 && rx_enable(port, false) != 0)
+	if (port->cfg.rx_queues > 0 && rx_enable(port, false) != 0)
 		ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
 	return device_reset(port);
 }
@@ -407,7 +377,7 @@ int ixdp_promiscuous_set(struct ixdp_port *port, bool on) {
 		reg_write(port, REG_FCTRL, filter_bits(on));
 		port->cfg.promiscuous = on;
 	}
-	return port->rx_queues > 0 ? rx_enable(port, true) : err;
+	return port->cfg.rx_queues > 0 ? rx_enable(port, true) : err;
 }
 
 void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]) {
@@ -415,12 +385,10 @@ void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]) {
 }
 
 int ixdp_mac_set(struct ixdp_port *port, const uint8_t mac[6]) {
-	static const uint8_t zero[6];
+	int err = check_mac(port, mac, "");
 
-	if (mac[0] & 1 || memcmp(mac, zero, 6) == 0)
-		return ixdp_fail(EINVAL,
-				 "%s: %02x:%02x:%02x:%02x:%02x:%02x is not a unicast address",
-				 port->bus->name, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	if (err)
+		return err;
 	/* Not valid while half of it is there, section 8.2.3.7.9. */
 	reg_write(port, REG_RAH, 0);
 	reg_write(port, REG_RAL, mac[0] | mac[1] << 8 | mac[2] << 16 | (uint32_t)mac[3] << 24);

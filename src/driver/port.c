@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Buffers that one thread may keep from the others: its cache of the pool, and a batch in its
- * hands. */
+/* What one thread may keep from the others: its cache of the pool, and a batch in its hands. */
 enum { BUFFERS_PER_THREAD = 3 * POOL_CHUNK + 256 };
 
 void ixdp_config_init(struct ixdp_config *cfg) {
@@ -48,138 +48,69 @@ static int check_config(const char *name, const struct ixdp_config *cfg) {
 	return err ? err : check_ring(name, "TX ring", cfg->tx_ring);
 }
 
-/* Memory for the descriptors of all rings. A ring never crosses a page: it is aligned to its size.
- */
-static int alloc_descriptors(struct ixdp_port *port) {
-	const struct ixdp_config *cfg = &port->cfg;
-	size_t rx_size = cfg->rx_ring * sizeof(struct desc);
-	size_t tx_size = cfg->tx_ring * sizeof(struct desc);
-	bool rx_first = rx_size >= tx_size; /* the larger ones first keeps the others aligned */
-	size_t rx_bytes = port->rx_queues * rx_size;
-	size_t tx_bytes = port->tx_queues * tx_size;
-	int err = dma_alloc(&port->ring_mem, rx_bytes + tx_bytes, port->bus->numa_node,
-			    port->bus->ordinary_pages);
-
-	if (err)
-		return err;
-
-	uint8_t *rx = port->ring_mem->addr + (rx_first ? 0 : tx_bytes);
-	uint8_t *tx = port->ring_mem->addr + (rx_first ? rx_bytes : 0);
-
-	for (unsigned q = 0; q < port->rx_queues; q++)
-		port->rx[q].desc = (struct desc *)(rx + q * rx_size);
-	for (unsigned q = 0; q < port->tx_queues; q++)
-		port->tx[q].desc = (struct desc *)(tx + q * tx_size);
-	err = port->bus->ops->dma_map(port->bus, port->ring_mem, &port->ring_iova);
-	if (err) {
-		dma_free(port->ring_mem);
-		port->ring_mem = NULL;
-	}
-	return err;
-}
-
-/* A ring's own array of buffers, on cache lines of its own: another thread has the next ring. */
-static uint8_t **alloc_buf_array(unsigned size) {
-	return aligned_alloc(64, size * sizeof(uint8_t *));
-}
-
-/* Everything of the rings but the memory that the NIC sees. */
-static int alloc_rings(struct ixdp_port *port) {
-	const struct ixdp_config *cfg = &port->cfg;
-	bool ok = true;
-
-	port->rx = aligned_alloc(alignof(struct rx_ring), cfg->rx_queues * sizeof(*port->rx));
-	port->tx = aligned_alloc(alignof(struct tx_ring), cfg->tx_queues * sizeof(*port->tx));
-	if ((cfg->rx_queues > 0 && !port->rx) || (cfg->tx_queues > 0 && !port->tx))
-		return ixdp_fail(ENOMEM, "%s: out of memory for %u rings", port->bus->name,
-				 cfg->rx_queues + cfg->tx_queues);
-
-	for (unsigned q = 0; q < cfg->rx_queues; q++) {
-		port->rx[q] = (struct rx_ring){
-		    .mask = cfg->rx_ring - 1,
-		    .buf = alloc_buf_array(cfg->rx_ring),
-		    .doorbell = port->bus->ops->doorbell(port->bus, REG_N(RDT, q)),
-		};
-		rx_ring_reset(&port->rx[q]);
-		ok = ok && port->rx[q].buf;
-	}
-	port->rx_queues = cfg->rx_queues;
-	for (unsigned q = 0; q < cfg->tx_queues; q++) {
-		port->tx[q] = (struct tx_ring){
-		    .mask = cfg->tx_ring - 1,
-		    .buf = alloc_buf_array(cfg->tx_ring),
-		    .doorbell = port->bus->ops->doorbell(port->bus, REG_N(TDT, q)),
-		    .head_reg = REG_N(TDH, q),
-		};
-		ok = ok && port->tx[q].buf;
-	}
-	port->tx_queues = cfg->tx_queues;
-	return ok ? 0
-		  : ixdp_fail(ENOMEM, "%s: out of memory for %u rings", port->bus->name,
-			      cfg->rx_queues + cfg->tx_queues);
-}
-
-static void free_rings(struct ixdp_port *port) {
-	for (unsigned q = 0; q < port->rx_queues; q++)
-		free(port->rx[q].buf);
-	for (unsigned q = 0; q < port->tx_queues; q++)
-		free(port->tx[q].buf);
-	free(port->rx);
-	free(port->tx);
-}
-
 /* The port's pool, promised what the port needs, and where the NIC sees its buffers. */
-static int acquire_pool(struct ixdp_port *port) {
+static int acquire_pool(struct ixdp_port *port, struct iova_table *iova) {
 	struct ixdp_bus *bus = port->bus;
 	unsigned needed = ixdp_pool_needed(&port->cfg);
-	int err;
+	int err = 0;
 
-	port->pool = port->cfg.pool;
-	if (!port->pool) {
+	if (port->cfg.pool)
+		port->pool = port->cfg.pool;
+	else
 		err = pool_default(&port->pool, needed, bus->numa_node, bus->ordinary_pages);
-		if (err)
-			return err;
-	}
-	err = pool_commit(port->pool, needed, bus->name);
+	if (!err)
+		err = pool_commit(port->pool, needed, bus->name);
 	if (err)
-		goto put;
-	err = bus->ops->dma_map(bus, pool_mem(port->pool), &port->pool_iova);
-	if (err)
-		goto release;
+		return err;
+	port->committed = needed;
+	return bus->ops->dma_map(bus, pool_mem(port->pool), iova);
+}
 
-	for (unsigned q = 0; q < port->rx_queues; q++) {
-		port->rx[q].pool = port->pool;
-		port->rx[q].iova = port->pool_iova;
+/*
+ * The rings, without buffers. All descriptors share one memory. Sizes are powers of two, so with
+ * the larger kind in front each ring is aligned to its size, and none crosses a page.
+ */
+static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
+	const struct ixdp_config *cfg = &port->cfg;
+	size_t n_rx = cfg->rx_queues * cfg->rx_ring, n_tx = cfg->tx_queues * cfg->tx_ring;
+	size_t rx_at = cfg->rx_ring >= cfg->tx_ring ? 0 : n_tx, tx_at = rx_at ? 0 : n_rx;
+	uint8_t **bufs = aligned_alloc(64, (n_rx + n_tx) * sizeof(*bufs));
+	int err = dma_alloc(&port->ring_mem, (n_rx + n_tx) * sizeof(struct desc),
+			    port->bus->numa_node, port->bus->ordinary_pages);
+
+	if (!err)
+		err = port->bus->ops->dma_map(port->bus, port->ring_mem, &port->ring_iova);
+	if (!err && !bufs)
+		err = ixdp_fail(ENOMEM, "%s: out of memory for rings", port->bus->name);
+	if (err) {
+		free(bufs);
+		return err;
 	}
-	for (unsigned q = 0; q < port->tx_queues; q++) {
-		port->tx[q].pool = port->pool;
-		port->tx[q].iova = port->pool_iova;
+	port->bufs = bufs;
+
+	struct desc *descs = (struct desc *)port->ring_mem->addr;
+
+	for (unsigned q = 0; q < cfg->rx_queues; q++, rx_at += cfg->rx_ring) {
+		port->rx[q] = (struct rx_ring){
+		    .desc = &descs[rx_at],
+		    .buf = &bufs[rx_at],
+		    .mask = cfg->rx_ring - 1,
+		    .doorbell = port->bus->ops->doorbell(port->bus, REG_N(RDT, q)),
+		    .pool = port->pool,
+		    .iova = *iova,
+		};
+		rx_ring_reset(&port->rx[q]);
 	}
+	for (unsigned q = 0; q < cfg->tx_queues; q++, tx_at += cfg->tx_ring)
+		port->tx[q] = (struct tx_ring){
+		    .desc = &descs[tx_at],
+		    .buf = &bufs[tx_at],
+		    .mask = cfg->tx_ring - 1,
+		    .doorbell = port->bus->ops->doorbell(port->bus, REG_N(TDT, q)),
+		    .pool = port->pool,
+		    .iova = *iova,
+		};
 	return 0;
-
-release:
-	pool_release(port->pool, needed);
-put:
-	if (!port->cfg.pool)
-		pool_default_put(port->pool);
-	return err;
-}
-
-static void release_pool(struct ixdp_port *port) {
-	for (unsigned q = 0; q < port->rx_queues; q++)
-		rx_ring_empty(&port->rx[q]);
-	for (unsigned q = 0; q < port->tx_queues; q++)
-		tx_ring_empty(&port->tx[q]);
-	pool_flush(port->pool);
-	port->bus->ops->dma_unmap(port->bus, pool_mem(port->pool));
-	pool_release(port->pool, ixdp_pool_needed(&port->cfg));
-	if (!port->cfg.pool)
-		pool_default_put(port->pool);
-}
-
-static void release_descriptors(struct ixdp_port *port) {
-	port->bus->ops->dma_unmap(port->bus, port->ring_mem);
-	dma_free(port->ring_mem);
 }
 
 /*
@@ -187,97 +118,91 @@ static void release_descriptors(struct ixdp_port *port) {
  * when neither worked; then nothing that it knows of may be given to anybody else.
  */
 static bool silence(struct ixdp_port *port) {
-	int stop_err = device_stop(port);
+	bool stopped = device_stop(port) == 0;
 
-	if (stop_err)
+	if (!stopped)
 		ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
-
-	int dma_err = port->bus->ops->dma_enable(port->bus, false);
-
-	if (dma_err)
-		ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
-	if (stop_err && dma_err)
-		ixdp_log(IXDP_LOG_ERROR, "%s: cannot be stopped: its memory stays allocated",
-			 port->bus->name);
-	return !stop_err || !dma_err;
+	if (port->bus->ops->dma_enable(port->bus, false) == 0 || stopped)
+		return true;
+	ixdp_log(IXDP_LOG_ERROR, "%s; %s cannot be stopped, its memory stays allocated",
+		 ixdp_error(), port->bus->name);
+	return false;
 }
 
-int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config *cfg) {
-	struct ixdp_config defaults;
-	struct ixdp_port *port;
-	char why[512];
-	int err;
-
-	if (!cfg) {
-		ixdp_config_init(&defaults);
-		cfg = &defaults;
+/* Gives back what a port has, be it all or what a failing ixdp_open() got that far. */
+static void release(struct ixdp_port *port) {
+	if (port->dma_on && !silence(port))
+		return;
+	for (unsigned q = 0; port->bufs && q < port->cfg.rx_queues; q++)
+		rx_ring_empty(&port->rx[q]);
+	for (unsigned q = 0; port->bufs && q < port->cfg.tx_queues; q++)
+		tx_ring_empty(&port->tx[q]);
+	free(port->bufs);
+	if (port->ring_mem) {
+		port->bus->ops->dma_unmap(port->bus, port->ring_mem);
+		dma_free(port->ring_mem);
 	}
-	err = check_config(name, cfg);
-	if (err)
-		return err;
-	port = calloc(1, sizeof(*port));
-	if (!port)
-		return ixdp_fail(ENOMEM, "%s: out of memory", name);
-	port->cfg = *cfg;
-	pthread_mutex_init(&port->stats_lock, NULL);
+	if (port->committed) {
+		pool_flush(port->pool);
+		port->bus->ops->dma_unmap(port->bus, pool_mem(port->pool));
+		pool_release(port->pool, port->committed);
+	}
+	if (port->pool && !port->cfg.pool)
+		pool_default_put(port->pool);
+	if (port->bus)
+		port->bus->ops->close(port->bus);
+	pthread_mutex_destroy(&port->stats_lock);
+	free(port);
+}
 
-	err = bus_open(&port->bus, name, cfg->force);
-	if (err)
-		goto free_port;
+static int acquire(struct ixdp_port *port, const char *name) {
+	struct iova_table iova;
+	int err = bus_open(&port->bus, name, port->cfg.force);
+
 	/*
 	 * First of all the card must be quiet: it may still be writing for a process that died,
 	 * into pages which only then can be had again.
 	 */
-	err = device_reset(port);
-	if (err)
-		goto close_bus;
-	err = port->bus->ops->dma_enable(port->bus, true);
-	if (err)
-		goto close_bus;
-	err = alloc_rings(port);
-	if (err)
-		goto free_rings;
-	err = alloc_descriptors(port);
-	if (err)
-		goto free_rings;
-	err = acquire_pool(port);
-	if (err)
-		goto free_descriptors;
-	err = device_init(port);
-	if (err)
-		goto stop;
-	*out = port;
-	return 0;
+	if (!err)
+		err = device_reset(port);
+	if (!err)
+		err = port->bus->ops->dma_enable(port->bus, true);
+	port->dma_on = !err;
+	if (!err)
+		err = acquire_pool(port, &iova);
+	if (!err)
+		err = make_rings(port, &iova);
+	return err ? err : device_init(port);
+}
 
-	/* What the steps back have to say must not hide what failed. */
-stop:
+int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config *cfg) {
+	struct ixdp_port *port = aligned_alloc(alignof(struct ixdp_port), sizeof(*port));
+	char why[512];
+	int err;
+
+	if (!port)
+		return ixdp_fail(ENOMEM, "%s: out of memory", name);
+	memset(port, 0, sizeof(*port));
+	ixdp_config_init(&port->cfg);
+	if (cfg)
+		port->cfg = *cfg;
+	pthread_mutex_init(&port->stats_lock, NULL);
+	err = check_config(name, &port->cfg);
+	if (!err)
+		err = acquire(port, name);
+	if (!err) {
+		*out = port;
+		return 0;
+	}
+	/* What the way back has to say must not hide what failed. */
 	snprintf(why, sizeof(why), "%s", ixdp_error());
-	if (!silence(port))
-		return ixdp_fail(-err, "%s", why);
-	release_pool(port);
-	ixdp_fail(-err, "%s", why);
-free_descriptors:
-	release_descriptors(port);
-free_rings:
-	port->bus->ops->dma_enable(port->bus, false);
-	free_rings(port);
-close_bus:
-	port->bus->ops->close(port->bus);
-free_port:
-	pthread_mutex_destroy(&port->stats_lock);
-	free(port);
-	return err;
+	release(port);
+	return ixdp_fail(-err, "%s", why);
 }
 
 void ixdp_close(struct ixdp_port *port) {
-	if (!port || !silence(port))
-		return;
-	release_pool(port);
-	release_descriptors(port);
-	free_rings(port);
-	port->bus->ops->close(port->bus);
-	pthread_mutex_destroy(&port->stats_lock);
-	free(port);
+	if (port)
+		release(port);
 }
 
 const char *ixdp_port_name(const struct ixdp_port *port) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A port from the inside: its rings, and how the rest of the driver touches registers.
- */
+/* A port from the inside: its rings, and how the rest of the driver touches registers. */
 #pragma once
 
 #include <ixdp/port.h>
@@ -35,60 +33,43 @@ struct rx_ring {
 
 struct tx_ring {
 	alignas(64) struct desc *desc;
-	uint8_t **buf;	   /* the buffer behind each descriptor */
-	uint32_t mask;	   /* descriptors - 1 */
-	uint32_t next;	   /* where the next packet goes */
-	uint32_t clean;	   /* first descriptor whose buffer has not been taken back */
-	uint32_t head_reg; /* TDH of this queue */
+	uint8_t **buf;	/* the buffer behind each descriptor */
+	uint32_t mask;	/* descriptors - 1 */
+	uint32_t next;	/* where the next packet goes */
+	uint32_t clean; /* first descriptor whose buffer has not been taken back */
 	volatile uint32_t *doorbell;
 	struct ixdp_pool *pool;
 	struct iova_table iova; /* of the pool */
-
-	uint64_t taken; /* as above */
-};
-
-/* The NIC's read-to-clear counters, added up (stats.c). */
-struct hw_totals {
-	uint64_t tx_packets, tx_bytes, missed, no_desc, crc, undersize, oversize;
+	uint64_t taken;		/* as above */
 };
 
 struct ixdp_port {
-	struct rx_ring *rx;
-	struct tx_ring *tx;
-	unsigned rx_queues;
-	unsigned tx_queues;
-
-	struct ixdp_bus *bus;
+	struct rx_ring rx[IXDP_MAX_RX_QUEUES];
+	struct tx_ring tx[IXDP_MAX_TX_QUEUES];
 	struct ixdp_config cfg;
+	struct ixdp_bus *bus;
 	struct ixdp_pool *pool;
+	unsigned committed;	  /* buffers that the pool has promised us */
 	struct dma_mem *ring_mem; /* the descriptors of all rings */
+	uint8_t **bufs;		  /* what all rings' buf point into */
 	struct iova_table ring_iova;
-	struct iova_table pool_iova;
+	bool dma_on;
 	uint8_t mac[6];
-
 	pthread_mutex_t stats_lock;
-	struct hw_totals totals;
+	struct ixdp_stats totals; /* of what the NIC counts */
 };
 
 /* device.c: the NIC as a whole. 0 or -errno with ixdp_error(). */
 int device_reset(struct ixdp_port *port);
 int device_init(struct ixdp_port *port);
 int device_stop(struct ixdp_port *port);
+void stats_clear(struct ixdp_port *port); /* stats.c */
 
-/*
- * rx.c, tx.c. A ring begins without buffers, and rx_ring_empty() and tx_ring_empty() leave it so,
- * when the queue is disabled.
- */
+/* rx.c, tx.c: rings begin without buffers, and are left so once the queue is disabled. */
 void rx_ring_reset(struct rx_ring *ring);
 int rx_ring_fill(struct rx_ring *ring);
 void rx_ring_empty(struct rx_ring *ring);
 void tx_ring_empty(struct tx_ring *ring);
-
-/* link.c */
-int link_start(struct ixdp_port *port);
-
-/* stats.c */
-void stats_clear(struct ixdp_port *port);
 
 static inline uint32_t reg_read(struct ixdp_port *port, uint32_t reg) {
 	return port->bus->ops->read32(port->bus, reg);

@@ -62,9 +62,9 @@ static void rx_discard(struct rx_ring *ring, uint8_t *buf, uint64_t done) {
 }
 
 int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsigned n) {
-	if (unlikely(queue >= port->rx_queues))
+	if (unlikely(queue >= port->cfg.rx_queues))
 		return ixdp_fail(EINVAL, "%s: no RX queue %u, the port has %u", port->bus->name,
-				 queue, port->rx_queues);
+				 queue, port->cfg.rx_queues);
 
 	struct rx_ring *ring = &port->rx[queue];
 

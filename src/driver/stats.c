@@ -21,24 +21,24 @@ static uint64_t read36(struct ixdp_port *port, uint32_t low_reg) {
 
 /* Adds what the NIC has counted since the last time. Called under the lock. */
 static void collect(struct ixdp_port *port) {
-	struct hw_totals *totals = &port->totals;
+	struct ixdp_stats *totals = &port->totals;
 	uint64_t sent = reg_read(port, REG_GPTC);
 
 	/* Octets count the FCS of each frame that was sent, so the two are read together. */
 	totals->tx_packets += sent;
 	totals->tx_bytes += read36(port, REG_GOTCL) - FCS * sent;
-	totals->missed += reg_read(port, REG_MPC);
-	for (unsigned q = 0; q < port->rx_queues; q++)
-		totals->no_desc += reg_read(port, REG_N(QPRDC, q));
-	totals->crc += reg_read(port, REG_CRCERRS);
-	totals->undersize += reg_read(port, REG_RUC);
-	totals->oversize += reg_read(port, REG_ROC);
+	totals->rx_missed += reg_read(port, REG_MPC);
+	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
+		totals->rx_no_desc += reg_read(port, REG_N(QPRDC, q));
+	totals->rx_crc += reg_read(port, REG_CRCERRS);
+	totals->rx_undersize += reg_read(port, REG_RUC);
+	totals->rx_oversize += reg_read(port, REG_ROC);
 }
 
 void stats_clear(struct ixdp_port *port) {
 	pthread_mutex_lock(&port->stats_lock);
 	collect(port);
-	port->totals = (struct hw_totals){0};
+	port->totals = (struct ixdp_stats){0};
 	pthread_mutex_unlock(&port->stats_lock);
 }
 
@@ -51,34 +51,20 @@ int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats) {
 	if (reg_read(port, REG_STATUS) == UINT32_MAX)
 		return ixdp_fail(ENODEV, "%s: device has gone: STATUS reads 0xffffffff",
 				 port->bus->name);
-
 	pthread_mutex_lock(&port->stats_lock);
 	collect(port);
-
-	const struct hw_totals *totals = &port->totals;
-
-	*stats = (struct ixdp_stats){
-	    .tx_packets = totals->tx_packets,
-	    .tx_bytes = totals->tx_bytes,
-	    .rx_missed = totals->missed,
-	    .rx_no_desc = totals->no_desc,
-	    .rx_crc = totals->crc,
-	    .rx_undersize = totals->undersize,
-	    .rx_oversize = totals->oversize,
-	};
+	*stats = port->totals;
 	pthread_mutex_unlock(&port->stats_lock);
 
-	for (unsigned q = 0; q < port->rx_queues; q++) {
-		const struct rx_ring *ring = &port->rx[q];
-
-		stats->rx_packets += counter_get(&ring->packets);
-		stats->rx_bytes += counter_get(&ring->bytes);
-		stats->rx_oversize += counter_get(&ring->oversize);
-		stats->rx_len_zero += counter_get(&ring->len_zero);
-		stats->rx_errors += counter_get(&ring->errors);
-		stats->rx_nobuf += counter_get(&ring->nobuf);
+	for (const struct rx_ring *rx = port->rx; rx < port->rx + port->cfg.rx_queues; rx++) {
+		stats->rx_packets += counter_get(&rx->packets);
+		stats->rx_bytes += counter_get(&rx->bytes);
+		stats->rx_oversize += counter_get(&rx->oversize);
+		stats->rx_len_zero += counter_get(&rx->len_zero);
+		stats->rx_errors += counter_get(&rx->errors);
+		stats->rx_nobuf += counter_get(&rx->nobuf);
 	}
-	for (unsigned q = 0; q < port->tx_queues; q++)
+	for (unsigned q = 0; q < port->cfg.tx_queues; q++)
 		stats->tx_taken += counter_get(&port->tx[q].taken);
 	stats->rx_dropped = stats->rx_missed + stats->rx_no_desc + stats->rx_crc +
 			    stats->rx_undersize + stats->rx_oversize + stats->rx_len_zero +

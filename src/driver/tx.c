@@ -44,9 +44,9 @@ static int refuse(const struct ixdp_port *port, const struct ixdp_pkt *pkt) {
 }
 
 int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts, unsigned n) {
-	if (unlikely(queue >= port->tx_queues))
+	if (unlikely(queue >= port->cfg.tx_queues))
 		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
-				 queue, port->tx_queues);
+				 queue, port->cfg.tx_queues);
 
 	struct tx_ring *ring = &port->tx[queue];
 
@@ -96,9 +96,9 @@ static void tx_take_back(struct tx_ring *ring, uint32_t n) {
 }
 
 int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
-	if (queue >= port->tx_queues)
+	if (queue >= port->cfg.tx_queues)
 		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
-				 queue, port->tx_queues);
+				 queue, port->cfg.tx_queues);
 
 	struct tx_ring *ring = &port->tx[queue];
 	uint32_t before = ring->clean;
@@ -109,7 +109,7 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 	 * its FIFO (section 8.2.3.9.8), so buffers in front of it are free even without DD. A gone
 	 * device reads as all ones, which is beyond any ring.
 	 */
-	uint32_t head = reg_read(port, ring->head_reg);
+	uint32_t head = reg_read(port, REG_N(TDH, queue));
 	uint32_t done = (head - ring->clean) & ring->mask;
 
 	if (head <= ring->mask && done <= ring->next - ring->clean)
