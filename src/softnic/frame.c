@@ -79,13 +79,13 @@ static uint32_t words64(uint64_t n)
 	return words32(n >> 32) + words32(n & 0xFFFFFFFF);
 }
 
-/* One's complement sum of 16-bit words (RFC 1071), from a sum of 16- or 32-bit ones. */
+/* One's complement sum of 16-bit words (RFC 1071), from a sum of up to 65,535 words of 32 bits. */
 static uint16_t fold(uint64_t sum)
 {
 	sum = (sum >> 32) + (sum & 0xFFFFFFFF);
 	sum = (sum >> 16) + (sum & 0xFFFF);
 	sum = (sum >> 16) + (sum & 0xFFFF);
-	return (uint16_t)((sum >> 16) + sum);
+	return (uint16_t)sum;
 }
 
 /* Sum of the bytes as they lie in memory, 4 at a time: byte order does not matter until fold(). */

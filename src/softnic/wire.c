@@ -52,9 +52,8 @@ int wire_option_number(const struct wire_request *request, const char *key, uint
 
 	if (!text)
 		return 0;
-	errno = 0;
 	*number = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end || errno || *number < min || *number > max)
+	if (text[0] < '0' || text[0] > '9' || *end || *number < min || *number > max)
 		return ixdp_fail(EINVAL, "soft:%s: %s=%.40s: must be a number from %llu to %llu",
 				 request->name->name, key, text, (unsigned long long)min,
 				 (unsigned long long)max);

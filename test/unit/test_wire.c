@@ -244,8 +244,8 @@ static void keys_that_do_not_fit_are_refused_by_name(void **state)
 		       "soft:a: size=59: must be a number from 60 to 1514");
 	expect_refused("a,peer=gen,size=1515", EINVAL,
 		       "soft:a: size=1515: must be a number from 60 to 1514");
-	expect_refused("a,peer=gen,size=1e2", EINVAL,
-		       "soft:a: size=1e2: must be a number from 60 to 1514");
+	expect_refused("a,peer=gen,size=100x", EINVAL,
+		       "soft:a: size=100x: must be a number from 60 to 1514");
 	expect_refused("a,peer=gen,size= 60", EINVAL,
 		       "soft:a: size= 60: must be a number from 60 to 1514");
 	expect_refused("a,peer=gen,flows=0", EINVAL,
