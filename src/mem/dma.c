@@ -24,8 +24,7 @@ struct page_counts {
 	long free; /* and not promised to anybody */
 };
 
-static int check_node(int node)
-{
+static int check_node(int node) {
 	char path[64];
 
 	if (node == -1)
@@ -37,8 +36,7 @@ static int check_node(int node)
 	return 0;
 }
 
-static long read_count(const char *dir, const char *name)
-{
+static long read_count(const char *dir, const char *name) {
 	char path[128];
 	long count = 0;
 	FILE *file;
@@ -53,8 +51,7 @@ static long read_count(const char *dir, const char *name)
 	return count;
 }
 
-static struct page_counts count_pages(const char *dir)
-{
+static struct page_counts count_pages(const char *dir) {
 	return (struct page_counts){
 	    .total = read_count(dir, "nr_hugepages"),
 	    /* Reservations are counted for the whole machine only. */
@@ -62,8 +59,7 @@ static struct page_counts count_pages(const char *dir)
 	};
 }
 
-static int fail_too_few(const struct dma_mem *mem)
-{
+static int fail_too_few(const struct dma_mem *mem) {
 	long needed = (long)(mem->size / DMA_HUGE_PAGE);
 	struct page_counts pages = count_pages("/sys/kernel/mm");
 	char advice[100] = "see the mount's size= and the limits of the cgroup (hugetlb)";
@@ -83,8 +79,7 @@ static int fail_too_few(const struct dma_mem *mem)
 			 pages.free, where, advice);
 }
 
-static int bind_to_node(const struct dma_mem *mem)
-{
+static int bind_to_node(const struct dma_mem *mem) {
 	enum { BITS = 8 * sizeof(unsigned long) };
 	unsigned long nodes[MAX_NODES / BITS] = {0};
 
@@ -100,8 +95,7 @@ static int bind_to_node(const struct dma_mem *mem)
  * the one we bind to, where the first touch would end in SIGBUS: so the kernel touches them, and
  * returns an error instead. fallocate() would not do: on hugetlbfs it knows nothing of mbind().
  */
-static bool map_file(struct dma_mem *mem, int fd)
-{
+static bool map_file(struct dma_mem *mem, int fd) {
 	int err;
 
 	if (ftruncate(fd, (off_t)mem->size))
@@ -117,8 +111,7 @@ static bool map_file(struct dma_mem *mem, int fd)
 	return false;
 }
 
-static int map_huge(struct dma_mem *mem)
-{
+static int map_huge(struct dma_mem *mem) {
 	int fd = dma_file_create(mem->path, sizeof(mem->path));
 	int err = 0;
 
@@ -142,8 +135,7 @@ static int map_huge(struct dma_mem *mem)
 }
 
 /* Only the CPU and software ports see these, so any node is as good. */
-static int map_ordinary(struct dma_mem *mem, size_t size)
-{
+static int map_ordinary(struct dma_mem *mem, size_t size) {
 	static atomic_flag warned = ATOMIC_FLAG_INIT;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -161,33 +153,31 @@ static int map_ordinary(struct dma_mem *mem, size_t size)
 	return 0;
 }
 
-int dma_alloc(struct dma_mem **out, size_t size, int numa_node, bool ordinary)
-{
+int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary) {
 	int err = check_node(numa_node);
-	struct dma_mem *mem;
+	struct dma_mem *made;
 
 	if (err)
 		return err;
-	mem = calloc(1, sizeof(*mem));
-	if (!mem)
+	made = calloc(1, sizeof(*made));
+	if (!made)
 		return ixdp_fail(ENOMEM, "out of memory");
-	mem->size = (size + DMA_HUGE_PAGE - 1) / DMA_HUGE_PAGE * DMA_HUGE_PAGE;
-	mem->page = DMA_HUGE_PAGE;
-	mem->huge = true;
-	mem->numa_node = numa_node;
-	err = map_huge(mem);
+	made->size = (size + DMA_HUGE_PAGE - 1) / DMA_HUGE_PAGE * DMA_HUGE_PAGE;
+	made->page = DMA_HUGE_PAGE;
+	made->huge = true;
+	made->numa_node = numa_node;
+	err = map_huge(made);
 	if (err && ordinary)
-		err = map_ordinary(mem, size);
+		err = map_ordinary(made, size);
 	if (err) {
-		free(mem);
+		free(made);
 		return err;
 	}
-	*out = mem;
+	*mem = made;
 	return 0;
 }
 
-void dma_free(struct dma_mem *mem)
-{
+void dma_free(struct dma_mem *mem) {
 	munmap(mem->addr, mem->size);
 	if (mem->huge)
 		dma_file_remove(mem->path);

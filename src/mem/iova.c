@@ -17,21 +17,18 @@
 
 static const char *pagemap_file = "/proc/self/pagemap";
 
-void iova_set_pagemap_file(const char *path)
-{
+void iova_set_pagemap_file(const char *path) {
 	pagemap_file = path ? path : "/proc/self/pagemap";
 }
 
-void iova_identity(struct iova_table *table, const struct dma_mem *mem)
-{
+void iova_identity(struct iova_table *table, const struct dma_mem *mem) {
 	static const uint64_t zero;
 
 	*table = (struct iova_table){(uintptr_t)mem->addr, 63, &zero};
 }
 
 /* The physical address of a huge page that begins at addr. */
-static int read_physical(int fd, uintptr_t addr, uint64_t *phys)
-{
+static int read_physical(int fd, uintptr_t addr, uint64_t *phys) {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
 	ssize_t n = pread(fd, &entry, sizeof(entry), (off_t)(addr / page * sizeof(entry)));
 
@@ -56,21 +53,22 @@ static int read_physical(int fd, uintptr_t addr, uint64_t *phys)
 	return 0;
 }
 
-static int read_all(struct dma_mem *mem)
-{
+/* Fills mem->phys. */
+static int read_all(struct dma_mem *mem) {
 	size_t pages = mem->size / DMA_HUGE_PAGE;
 	uint64_t *delta = calloc(pages, sizeof(*delta));
-	int fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
-	int err = 0;
+	int fd, err = 0;
 
+	if (!delta)
+		return ixdp_fail(ENOMEM, "out of memory");
+	fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		err = ixdp_fail(errno, "%s: %s", pagemap_file, strerror(errno));
-	else if (!delta)
-		err = ixdp_fail(ENOMEM, "out of memory");
 	for (size_t i = 0; !err && i < pages; i++) {
 		uintptr_t addr = (uintptr_t)mem->addr + i * DMA_HUGE_PAGE;
-		err = read_physical(fd, addr, &delta[i]);
-		delta[i] -= addr;
+		uint64_t phys = 0;
+		err = read_physical(fd, addr, &phys);
+		delta[i] = phys - addr;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -81,8 +79,7 @@ static int read_all(struct dma_mem *mem)
 	return err;
 }
 
-int iova_physical(struct iova_table *table, struct dma_mem *mem)
-{
+int iova_physical(struct iova_table *table, struct dma_mem *mem) {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of every mem->phys */
 	int err = 0;
 

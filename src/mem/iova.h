@@ -15,8 +15,7 @@ struct iova_table {
 	const uint64_t *delta;
 };
 
-static inline uint64_t iova_of(const struct iova_table *table, const void *addr)
-{
+static inline uint64_t iova_of(const struct iova_table *table, const void *addr) {
 	return (uintptr_t)addr + table->delta[((uintptr_t)addr - table->base) >> table->shift];
 }
 

@@ -46,13 +46,11 @@ static struct {
 	unsigned serial; /* of the next memory file */
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void dma_set_mounts_file(const char *path)
-{
+void dma_set_mounts_file(const char *path) {
 	mounts_file = path ? path : "/proc/mounts";
 }
 
-static bool has_2m_pages(const struct mntent *mount)
-{
+static bool has_2m_pages(const struct mntent *mount) {
 	const char *option = hasmntopt(mount, "pagesize");
 	struct statfs fs;
 
@@ -62,8 +60,7 @@ static bool has_2m_pages(const struct mntent *mount)
 }
 
 /* Opens the first hugetlbfs of 2 MiB pages. Returns its descriptor or -errno. */
-static int open_mount(char *path, size_t size)
-{
+static int open_mount(char *path, size_t size) {
 	FILE *mounts = setmntent(mounts_file, "re");
 	struct mntent mount;
 	char text[4096];
@@ -85,8 +82,7 @@ static int open_mount(char *path, size_t size)
 }
 
 /* When this process started, in ticks since boot: tells it from others that had its pid. */
-static unsigned long long start_time(void)
-{
+static unsigned long long start_time(void) {
 	FILE *stat = fopen("/proc/self/stat", "re");
 	unsigned long long ticks = 0;
 
@@ -106,8 +102,7 @@ static unsigned long long start_time(void)
  * Makes this process's folder. It is locked before it gets its name: others take a folder without a
  * lock for a dead process's. Returns its descriptor, or -1 with errno.
  */
-static int make_folder(int mount, const char *name)
-{
+static int make_folder(int mount, const char *name) {
 	char unlocked[64];
 	int dir, err;
 
@@ -127,8 +122,7 @@ static int make_folder(int mount, const char *name)
 }
 
 /* Whether this process has a folder. What a parent had is forgotten. Lock held. */
-static bool have_folder(void)
-{
+static bool have_folder(void) {
 	if (*own.path && own.pid != getpid()) {
 		close(own.dir);
 		close(own.mount);
@@ -138,8 +132,7 @@ static bool have_folder(void)
 }
 
 /* Makes this process's folder unless it has one. Lock held. Returns 0 or -errno. */
-static int need_folder(void)
-{
+static int need_folder(void) {
 	char mount_path[sizeof(own.path) - 60], name[60];
 	int err;
 
@@ -166,8 +159,7 @@ static int need_folder(void)
 }
 
 /* Removes this process's folder if nothing is in it. Lock held. */
-static void drop_folder_if_empty(void)
-{
+static void drop_folder_if_empty(void) {
 	if (own.files)
 		return;
 	unlinkat(own.mount, strrchr(own.path, '/') + 1, AT_REMOVEDIR);
@@ -177,8 +169,7 @@ static void drop_folder_if_empty(void)
 }
 
 /* Makes a file in this process's folder. Lock held. Returns its descriptor or -errno. */
-static int create_file(const char *name)
-{
+static int create_file(const char *name) {
 	int err = need_folder();
 	int fd;
 
@@ -195,15 +186,13 @@ static int create_file(const char *name)
 }
 
 /* Removes a file from this process's folder, which exists. Lock held. */
-static void remove_file(const char *name)
-{
+static void remove_file(const char *name) {
 	if (unlinkat(own.dir, name, 0) == 0)
 		own.files--;
 	drop_folder_if_empty();
 }
 
-int dma_file_create(char *path, size_t size)
-{
+int dma_file_create(char *path, size_t size) {
 	char name[20];
 	int fd;
 
@@ -216,8 +205,7 @@ int dma_file_create(char *path, size_t size)
 	return fd;
 }
 
-void dma_file_remove(const char *path)
-{
+void dma_file_remove(const char *path) {
 	const char *name = strrchr(path, '/') + 1;
 
 	pthread_mutex_lock(&own.lock);
@@ -226,8 +214,7 @@ void dma_file_remove(const char *path)
 	pthread_mutex_unlock(&own.lock);
 }
 
-int dma_device_begin(const char *device)
-{
+int dma_device_begin(const char *device) {
 	char mark[100];
 	int fd;
 
@@ -240,8 +227,7 @@ int dma_device_begin(const char *device)
 	return fd >= 0 || fd == -EEXIST ? 0 : fd;
 }
 
-void dma_device_end(const char *device)
-{
+void dma_device_end(const char *device) {
 	char mark[100];
 
 	snprintf(mark, sizeof(mark), MARK_PREFIX "%s", device);
@@ -252,8 +238,7 @@ void dma_device_end(const char *device)
 }
 
 /* Takes over the descriptor (or the failure to open one). */
-static DIR *to_dir(int fd)
-{
+static DIR *to_dir(int fd) {
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!dir && fd >= 0)
@@ -261,8 +246,7 @@ static DIR *to_dir(int fd)
 	return dir;
 }
 
-static bool has_marks(DIR *folder)
-{
+static bool has_marks(DIR *folder) {
 	const struct dirent *entry;
 
 	while ((entry = readdir(folder)))
@@ -272,8 +256,7 @@ static bool has_marks(DIR *folder)
 }
 
 /* Removes the files of a folder. Returns the bytes that they had. */
-static size_t remove_files(DIR *folder)
-{
+static size_t remove_files(DIR *folder) {
 	const struct dirent *entry;
 	size_t bytes = 0;
 	struct stat st;
@@ -287,8 +270,7 @@ static size_t remove_files(DIR *folder)
 }
 
 /* Takes a mark (if any) out of a dead process's folder, and with the last mark all of it. */
-static size_t clear_folder(int mount, const char *name, const char *mark)
-{
+static size_t clear_folder(int mount, const char *name, const char *mark) {
 	int fd = openat(mount, name, OPEN_DIR);
 	DIR *folder = to_dir(fd);
 	size_t bytes = 0;
@@ -306,8 +288,7 @@ static size_t clear_folder(int mount, const char *name, const char *mark)
 	return bytes;
 }
 
-size_t dma_leftovers_clear(const char *device)
-{
+size_t dma_leftovers_clear(const char *device) {
 	char path[sizeof(own.path)], mark[100];
 	int fd = open_mount(path, sizeof(path));
 	DIR *mount = to_dir(fd);

@@ -71,32 +71,27 @@ static _Thread_local bool thread_known; /* has an index, or there was none for i
 static pthread_key_t thread_key; /* its destructor runs when a thread ends */
 static bool thread_key_exists;
 
-static inline unsigned load(const atomic_uint *n)
-{
+static inline unsigned load(const atomic_uint *n) {
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-static inline void store(atomic_uint *n, unsigned value)
-{
+static inline void store(atomic_uint *n, unsigned value) {
 	atomic_store_explicit(n, value, memory_order_relaxed);
 }
 
-static inline unsigned min(unsigned a, unsigned b)
-{
+static inline unsigned min(unsigned a, unsigned b) {
 	return a < b ? a : b;
 }
 
 /* ---- The shared stack ---- */
 
-static void lock_shared(struct ixdp_pool *pool)
-{
+static void lock_shared(struct ixdp_pool *pool) {
 	for (unsigned spins = 0; pthread_spin_trylock(&pool->lock);)
 		if (++spins % LOCK_SPINS == 0)
 			sched_yield();
 }
 
-static unsigned shared_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n)
-{
+static unsigned shared_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n) {
 	lock_shared(pool);
 	n = min(n, load(&pool->count));
 	store(&pool->count, load(&pool->count) - n);
@@ -105,8 +100,7 @@ static unsigned shared_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n)
 	return n;
 }
 
-static void shared_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n)
-{
+static void shared_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n) {
 	lock_shared(pool);
 	memcpy(pool->stack + load(&pool->count), bufs, n * sizeof(*bufs));
 	store(&pool->count, load(&pool->count) + n);
@@ -115,8 +109,7 @@ static void shared_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n
 
 /* ---- Thread caches ---- */
 
-void pool_flush(struct ixdp_pool *pool)
-{
+void pool_flush(struct ixdp_pool *pool) {
 	struct thread_cache *cache = pool->cache[thread_index];
 
 	if (cache == &no_cache)
@@ -126,8 +119,7 @@ void pool_flush(struct ixdp_pool *pool)
 }
 
 /* The running thread ends: its caches go back, its index to the next thread. */
-static void end_thread(void *unused)
-{
+static void end_thread(void *unused) {
 	(void)unused;
 	pthread_mutex_lock(&registry.lock);
 	for (unsigned i = 0; i < MAX_POOLS; i++)
@@ -139,14 +131,12 @@ static void end_thread(void *unused)
 	thread_known = false; /* other destructors may still free packets */
 }
 
-static void create_thread_key(void)
-{
+static void create_thread_key(void) {
 	thread_key_exists = pthread_key_create(&thread_key, end_thread) == 0;
 }
 
 /* Finds an index for the running thread, if there is one left. */
-static void begin_thread(void)
-{
+static void begin_thread(void) {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	unsigned index = 1;
 
@@ -164,8 +154,7 @@ static void begin_thread(void)
 }
 
 /* The running thread's cache, made at its first use; NULL when it cannot have one. */
-static struct thread_cache *own_cache(struct ixdp_pool *pool)
-{
+static struct thread_cache *own_cache(struct ixdp_pool *pool) {
 	struct thread_cache *cache;
 
 	if (!thread_known)
@@ -186,8 +175,7 @@ static struct thread_cache *own_cache(struct ixdp_pool *pool)
  * restored there.
  */
 static __attribute__((noinline)) unsigned take_some(struct ixdp_pool *pool, uint8_t **bufs,
-						    unsigned n)
-{
+						    unsigned n) {
 	struct thread_cache *cache = own_cache(pool);
 	unsigned taken = 0;
 
@@ -208,8 +196,7 @@ static __attribute__((noinline)) unsigned take_some(struct ixdp_pool *pool, uint
 }
 
 static __attribute__((noinline)) void give_some(struct ixdp_pool *pool, uint8_t *const *bufs,
-						unsigned n)
-{
+						unsigned n) {
 	struct thread_cache *cache = own_cache(pool);
 
 	if (!cache) {
@@ -230,31 +217,35 @@ static __attribute__((noinline)) void give_some(struct ixdp_pool *pool, uint8_t 
 	}
 }
 
+/* In halves: of one copy of 256 bytes some compilers make a call. */
+static inline void copy_chunk(uint8_t **to, uint8_t *const *from) {
+	enum { HALF = POOL_CHUNK / 2 };
+
+	memcpy(to, from, HALF * sizeof(*to));
+	memcpy(to + HALF, from + HALF, HALF * sizeof(*to));
+}
+
 /* The hot path: for a chunk one comparison and a copy of constant size. */
-static inline unsigned take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n)
-{
-	struct thread_cache *cache =
-	    atomic_load_explicit(&pool->cache[thread_index], memory_order_relaxed);
+static inline unsigned take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n) {
+	struct thread_cache *cache = pool->cache[thread_index];
 	unsigned rest = load(&cache->count) - POOL_CHUNK;
 
 	if (unlikely(n != POOL_CHUNK || rest > CACHE_SIZE - POOL_CHUNK))
 		return take_some(pool, bufs, n);
-	memcpy(bufs, cache->bufs + rest, POOL_CHUNK * sizeof(*bufs));
+	copy_chunk(bufs, cache->bufs + rest);
 	store(&cache->count, rest);
 	return POOL_CHUNK;
 }
 
-static inline void give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n)
-{
-	struct thread_cache *cache =
-	    atomic_load_explicit(&pool->cache[thread_index], memory_order_relaxed);
+static inline void give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n) {
+	struct thread_cache *cache = pool->cache[thread_index];
 	unsigned count = load(&cache->count);
 
 	if (unlikely(n != POOL_CHUNK || count > CACHE_SIZE - POOL_CHUNK)) {
 		give_some(pool, bufs, n);
 		return;
 	}
-	memcpy(cache->bufs + count, bufs, POOL_CHUNK * sizeof(*bufs));
+	copy_chunk(cache->bufs + count, bufs);
 	store(&cache->count, count + POOL_CHUNK);
 }
 
@@ -263,8 +254,7 @@ static inline void give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n
 #ifdef IXDP_DEBUG
 
 bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner from,
-		   enum buffer_owner to)
-{
+		   enum buffer_owner to) {
 	static const char *const names[] = {"the pool", "the caller", "a ring"};
 	size_t offset = (uintptr_t)buf - (uintptr_t)pool->mem->addr;
 	size_t in_page = offset % DMA_HUGE_PAGE / IXDP_BUFFER_STRIDE;
@@ -286,16 +276,14 @@ bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner
 
 #endif
 
-unsigned pool_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n, enum buffer_owner to)
-{
+unsigned pool_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n, enum buffer_owner to) {
 	n = take(pool, bufs, n);
 	for (unsigned i = 0; i < n; i++)
 		pool_handover(pool, bufs[i], OWNER_POOL, to);
 	return n;
 }
 
-void pool_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n, enum buffer_owner from)
-{
+void pool_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n, enum buffer_owner from) {
 #ifdef IXDP_DEBUG
 	uint8_t *good[POOL_CHUNK];
 	unsigned goods = 0;
@@ -314,22 +302,25 @@ void pool_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n, enum bu
 #endif
 }
 
-int ixdp_alloc(struct ixdp_pool *pool, struct ixdp_pkt *pkts, unsigned n)
-{
+int ixdp_alloc(struct ixdp_pool *pool, struct ixdp_pkt *pkts, unsigned n) {
 	uint8_t *bufs[POOL_CHUNK];
 	unsigned done = 0, got = POOL_CHUNK;
 
 	while (done < n && got == POOL_CHUNK) { /* a lesser chunk is the last, or the pool low */
+		struct ixdp_pkt *pkt = pkts + done;
 		got = pool_take(pool, bufs, min(n - done, POOL_CHUNK), OWNER_CALLER);
-		for (unsigned i = 0; i < got; i++)
-			pkts[done++] = (struct ixdp_pkt){.data = bufs[i] + IXDP_HEADROOM,
-							 .headroom = IXDP_HEADROOM};
+		for (unsigned i = 0; i < got; i++, pkt++) {
+			pkt->data = bufs[i] + IXDP_HEADROOM;
+			pkt->len = 0;
+			pkt->headroom = IXDP_HEADROOM;
+			pkt->flags = 0;
+		}
+		done += got;
 	}
 	return (int)done;
 }
 
-void ixdp_free(struct ixdp_pool *pool, const struct ixdp_pkt *pkts, unsigned n)
-{
+void ixdp_free(struct ixdp_pool *pool, const struct ixdp_pkt *pkts, unsigned n) {
 	uint8_t *bufs[POOL_CHUNK];
 
 	while (n) {
@@ -344,8 +335,7 @@ void ixdp_free(struct ixdp_pool *pool, const struct ixdp_pkt *pkts, unsigned n)
 
 /* ---- Pools come and go ---- */
 
-static void delete_pool(struct ixdp_pool *pool)
-{
+static void delete_pool(struct ixdp_pool *pool) {
 	for (unsigned i = 0; i <= MAX_THREADS; i++)
 		if (pool->cache[i] != &no_cache)
 			free(pool->cache[i]);
@@ -358,8 +348,7 @@ static void delete_pool(struct ixdp_pool *pool)
 }
 
 /* A pool without memory; NULL when that is out. */
-static struct ixdp_pool *new_pool(unsigned buffers)
-{
+static struct ixdp_pool *new_pool(unsigned buffers) {
 	struct ixdp_pool *pool = aligned_alloc(CACHE_LINE, sizeof(*pool));
 
 	if (!pool)
@@ -377,8 +366,7 @@ static struct ixdp_pool *new_pool(unsigned buffers)
 	return NULL;
 }
 
-static int register_pool(struct ixdp_pool *pool)
-{
+static int register_pool(struct ixdp_pool *pool) {
 	unsigned slot = 0;
 
 	pthread_mutex_lock(&registry.lock);
@@ -393,8 +381,7 @@ static int register_pool(struct ixdp_pool *pool)
 	return 0;
 }
 
-int ixdp_pool_create(struct ixdp_pool **out, const struct ixdp_pool_config *cfg)
-{
+int ixdp_pool_create(struct ixdp_pool **out, const struct ixdp_pool_config *cfg) {
 	size_t pages = (cfg->buffers + BUFFERS_PER_PAGE - 1) / BUFFERS_PER_PAGE;
 	struct ixdp_pool *pool;
 	int err;
@@ -422,8 +409,7 @@ int ixdp_pool_create(struct ixdp_pool **out, const struct ixdp_pool_config *cfg)
 	return 0;
 }
 
-int ixdp_pool_destroy(struct ixdp_pool *pool)
-{
+int ixdp_pool_destroy(struct ixdp_pool *pool) {
 	struct ixdp_pool_stats stats;
 	int err = 0;
 
@@ -446,8 +432,7 @@ int ixdp_pool_destroy(struct ixdp_pool *pool)
 	return err;
 }
 
-void ixdp_pool_get_stats(const struct ixdp_pool *pool, struct ixdp_pool_stats *stats)
-{
+void ixdp_pool_get_stats(const struct ixdp_pool *pool, struct ixdp_pool_stats *stats) {
 	*stats = (struct ixdp_pool_stats){
 	    .buffers = pool->buffers,
 	    .committed = load(&pool->committed),
@@ -460,13 +445,11 @@ void ixdp_pool_get_stats(const struct ixdp_pool *pool, struct ixdp_pool_stats *s
 	stats->available = stats->cached + load(&pool->count);
 }
 
-struct dma_mem *pool_mem(struct ixdp_pool *pool)
-{
+struct dma_mem *pool_mem(struct ixdp_pool *pool) {
 	return pool->mem;
 }
 
-int pool_commit(struct ixdp_pool *pool, unsigned needed, const char *port)
-{
+int pool_commit(struct ixdp_pool *pool, unsigned needed, const char *port) {
 	unsigned others;
 	int err = 0;
 
@@ -485,8 +468,7 @@ int pool_commit(struct ixdp_pool *pool, unsigned needed, const char *port)
 	return err;
 }
 
-void pool_release(struct ixdp_pool *pool, unsigned needed)
-{
+void pool_release(struct ixdp_pool *pool, unsigned needed) {
 	pthread_mutex_lock(&registry.lock);
 	store(&pool->committed, load(&pool->committed) - needed);
 	pool->ports--;

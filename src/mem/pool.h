@@ -32,8 +32,7 @@ bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner
 		   enum buffer_owner to);
 #else
 static inline bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner from,
-				 enum buffer_owner to)
-{
+				 enum buffer_owner to) {
 	(void)pool, (void)buf, (void)from, (void)to;
 	return true;
 }

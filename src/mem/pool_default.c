@@ -11,8 +11,7 @@ static struct {
 	unsigned references;
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary)
-{
+int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary) {
 	struct ixdp_pool_config cfg = {2 * needed, numa_node, ordinary};
 	int err = 0;
 
@@ -27,8 +26,7 @@ int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool o
 	return err;
 }
 
-void pool_default_put(struct ixdp_pool *pool)
-{
+void pool_default_put(struct ixdp_pool *pool) {
 	pthread_mutex_lock(&shared.lock);
 	if (--shared.references == 0 && ixdp_pool_destroy(pool))
 		ixdp_log(IXDP_LOG_WARNING, "%s; then call ixdp_pool_destroy()", ixdp_error());

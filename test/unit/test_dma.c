@@ -35,14 +35,12 @@ static char huge[100];	 /* in it: the hugetlbfs, as it were */
 static char mounts[100]; /* in it: the made-up /proc/mounts */
 static unsigned warnings;
 
-static void count_warnings(enum ixdp_log_level level, const char *line, void *arg)
-{
+static void count_warnings(enum ixdp_log_level level, const char *line, void *arg) {
 	(void)line, (void)arg;
 	warnings += level == IXDP_LOG_WARNING;
 }
 
-static void write_mounts(const char *lines)
-{
+static void write_mounts(const char *lines) {
 	FILE *file = fopen(mounts, "w");
 
 	assert_non_null(file);
@@ -50,8 +48,7 @@ static void write_mounts(const char *lines)
 	fclose(file);
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
 	char line[200];
 
 	(void)state;
@@ -69,28 +66,24 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
 	(void)st, (void)type, (void)ftw;
 	return remove(path);
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
 	(void)state;
 	dma_set_mounts_file(NULL);
 	return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static bool exists(const char *path)
-{
+static bool exists(const char *path) {
 	struct stat st;
 
 	return lstat(path, &st) == 0;
 }
 
-static bool is_empty(const char *path)
-{
+static bool is_empty(const char *path) {
 	DIR *folder = opendir(path);
 	unsigned entries = 0;
 
@@ -108,8 +101,7 @@ struct other {
 	char path[256]; /* of its memory file */
 };
 
-static struct other start_other(const char *device, const char *device2)
-{
+static struct other start_other(const char *device, const char *device2) {
 	struct other other = {0};
 	struct dma_mem *mem;
 	int ends[2];
@@ -134,14 +126,12 @@ static struct other start_other(const char *device, const char *device2)
 	return other;
 }
 
-static void kill_other(const struct other *other)
-{
+static void kill_other(const struct other *other) {
 	assert_int_equal(kill(other->pid, SIGKILL), 0);
 	assert_int_equal(waitpid(other->pid, NULL, 0), other->pid);
 }
 
-static void no_mount_is_named(void **state)
-{
+static void no_mount_is_named(void **state) {
 	struct dma_mem *mem = NULL;
 
 	(void)state;
@@ -157,8 +147,7 @@ static void no_mount_is_named(void **state)
 	assert_null(mem);
 }
 
-static void a_mount_of_others_is_named(void **state)
-{
+static void a_mount_of_others_is_named(void **state) {
 	struct dma_mem *mem;
 
 	(void)state;
@@ -172,8 +161,7 @@ static void a_mount_of_others_is_named(void **state)
 		assert_int_equal(seteuid(0), 0);
 }
 
-static void a_node_that_does_not_exist_is_named(void **state)
-{
+static void a_node_that_does_not_exist_is_named(void **state) {
 	struct dma_mem *mem;
 
 	(void)state;
@@ -184,8 +172,7 @@ static void a_node_that_does_not_exist_is_named(void **state)
 	assert_int_equal(dma_alloc(&mem, 1, 1 << 20, true), -EINVAL);
 }
 
-static void too_few_pages_are_counted(void **state)
-{
+static void too_few_pages_are_counted(void **state) {
 	long needed = 0, available = -1, pages = 0;
 	struct dma_mem *mem;
 	int err;
@@ -217,8 +204,7 @@ static void too_few_pages_are_counted(void **state)
  * Pages may be reserved, and yet not to be had at the first touch: those of another node. A tmpfs
  * that is too small behaves like that on any machine.
  */
-static void pages_missing_at_first_touch_are_an_error_not_a_signal(void **state)
-{
+static void pages_missing_at_first_touch_are_an_error_not_a_signal(void **state) {
 	enum { FAILED, GOOD, CANNOT_TRY };
 	struct dma_mem *mem;
 	int status;
@@ -243,8 +229,7 @@ static void pages_missing_at_first_touch_are_an_error_not_a_signal(void **state)
 	assert_int_equal(WEXITSTATUS(status), GOOD);
 }
 
-static void huge_pages_are_aligned_zeroed_and_on_their_node(void **state)
-{
+static void huge_pages_are_aligned_zeroed_and_on_their_node(void **state) {
 	unsigned long nodes[16] = {0};
 	struct dma_mem *mem;
 	int policy;
@@ -270,8 +255,7 @@ static void huge_pages_are_aligned_zeroed_and_on_their_node(void **state)
 	dma_free(mem);
 }
 
-static void without_huge_pages_ordinary_ones_do_with_one_warning(void **state)
-{
+static void without_huge_pages_ordinary_ones_do_with_one_warning(void **state) {
 	struct dma_mem *first, *second;
 
 	(void)state;
@@ -292,8 +276,7 @@ static void without_huge_pages_ordinary_ones_do_with_one_warning(void **state)
 	dma_free(second);
 }
 
-static void files_are_private_and_go_with_the_memory(void **state)
-{
+static void files_are_private_and_go_with_the_memory(void **state) {
 	struct dma_mem *first, *second;
 	struct stat st;
 
@@ -314,8 +297,7 @@ static void files_are_private_and_go_with_the_memory(void **state)
 	assert_true(is_empty(huge));
 }
 
-static void a_mark_keeps_the_folder_until_the_device_is_quiet(void **state)
-{
+static void a_mark_keeps_the_folder_until_the_device_is_quiet(void **state) {
 	struct dma_mem *mem;
 
 	(void)state;
@@ -327,8 +309,7 @@ static void a_mark_keeps_the_folder_until_the_device_is_quiet(void **state)
 	assert_true(is_empty(huge));
 }
 
-static void memory_of_a_killed_process_stays_until_its_device_is_reset(void **state)
-{
+static void memory_of_a_killed_process_stays_until_its_device_is_reset(void **state) {
 	struct other other = start_other("0000:03:00.0", NULL);
 	struct dma_mem *mem;
 
@@ -346,8 +327,7 @@ static void memory_of_a_killed_process_stays_until_its_device_is_reset(void **st
 	assert_true(is_empty(huge));
 }
 
-static void huge_pages_of_a_killed_process_stay_too(void **state)
-{
+static void huge_pages_of_a_killed_process_stay_too(void **state) {
 	struct dma_mem *mem;
 	struct other other;
 	char device[40];
@@ -367,8 +347,7 @@ static void huge_pages_of_a_killed_process_stay_too(void **state)
 	assert_false(exists(other.path));
 }
 
-static void two_devices_must_both_be_reset(void **state)
-{
+static void two_devices_must_both_be_reset(void **state) {
 	struct other other = start_other("0000:03:00.0", "0000:03:00.1");
 
 	(void)state;
@@ -379,8 +358,7 @@ static void two_devices_must_both_be_reset(void **state)
 	assert_true(is_empty(huge));
 }
 
-static void a_living_process_keeps_its_memory(void **state)
-{
+static void a_living_process_keeps_its_memory(void **state) {
 	struct other marked = start_other("0000:03:00.0", NULL), bare = start_other(NULL, NULL);
 	struct dma_mem *mem;
 
@@ -400,8 +378,7 @@ static void a_living_process_keeps_its_memory(void **state)
 	dma_free(mem);
 }
 
-static void what_no_device_writes_into_is_swept_by_the_next_process(void **state)
-{
+static void what_no_device_writes_into_is_swept_by_the_next_process(void **state) {
 	struct other other = start_other(NULL, NULL);
 	struct dma_mem *mem;
 
@@ -414,8 +391,7 @@ static void what_no_device_writes_into_is_swept_by_the_next_process(void **state
 	assert_true(is_empty(huge));
 }
 
-static void a_dead_process_that_had_our_pid_is_dead(void **state)
-{
+static void a_dead_process_that_had_our_pid_is_dead(void **state) {
 	char folder[200];
 
 	(void)state;
@@ -425,8 +401,7 @@ static void a_dead_process_that_had_our_pid_is_dead(void **state)
 	assert_false(exists(folder));
 }
 
-static void a_forked_child_leaves_its_parents_files(void **state)
-{
+static void a_forked_child_leaves_its_parents_files(void **state) {
 	struct dma_mem *mem, *own;
 	int status;
 	pid_t pid;
@@ -452,8 +427,7 @@ static void a_forked_child_leaves_its_parents_files(void **state)
 	assert_true(is_empty(huge));
 }
 
-static void symbolic_links_lead_nowhere(void **state)
-{
+static void symbolic_links_lead_nowhere(void **state) {
 	char path[200], precious[220];
 
 	(void)state;
@@ -478,8 +452,7 @@ static void symbolic_links_lead_nowhere(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    TEST(no_mount_is_named),
 	    TEST(a_mount_of_others_is_named),

@@ -24,8 +24,7 @@ static struct dma_mem mem; /* three huge pages whose contents nobody looks at */
 
 /* A pagemap that has these entries where the huge pages of mem begin, n bytes in all of the last.
  */
-static void write_pagemap(const uint64_t entries[PAGES], size_t n)
-{
+static void write_pagemap(const uint64_t entries[PAGES], size_t n) {
 	int fd = open(path, O_WRONLY | O_TRUNC);
 
 	assert_true(fd >= 0);
@@ -38,8 +37,7 @@ static void write_pagemap(const uint64_t entries[PAGES], size_t n)
 	close(fd);
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
 	(void)state;
 	mem = (struct dma_mem){
 	    .addr = (uint8_t *)0x40000000,
@@ -55,8 +53,7 @@ static int set_up(void **state)
 	return fd < 0;
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
 	(void)state;
 	iova_set_pagemap_file(NULL);
 	free(mem.phys);
@@ -64,13 +61,11 @@ static int tear_down(void **state)
 }
 
 /* Frame numbers are of pages of 4 KiB, or whatever the machine has. */
-static uint64_t pfn(uint64_t phys)
-{
+static uint64_t pfn(uint64_t phys) {
 	return present | phys / (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void pages_that_lie_apart_and_backwards_are_found(void **state)
-{
+static void pages_that_lie_apart_and_backwards_are_found(void **state) {
 	const uint64_t phys[PAGES] = {0x180000000, 0x0fe00000, 0x00200000};
 	const uint64_t entries[PAGES] = {pfn(phys[0]), pfn(phys[1]), pfn(phys[2])};
 	struct iova_table table;
@@ -87,8 +82,7 @@ static void pages_that_lie_apart_and_backwards_are_found(void **state)
 	}
 }
 
-static void pagemap_is_read_once_per_memory(void **state)
-{
+static void pagemap_is_read_once_per_memory(void **state) {
 	const uint64_t entries[PAGES] = {pfn(0x200000), pfn(0x400000), pfn(0x600000)};
 	struct iova_table first, second;
 
@@ -101,8 +95,7 @@ static void pagemap_is_read_once_per_memory(void **state)
 }
 
 /* A table that must not come to be, and whose error says this. */
-static void assert_refused(int err, const char *text)
-{
+static void assert_refused(int err, const char *text) {
 	struct iova_table table = {0};
 
 	assert_int_equal(iova_physical(&table, &mem), -err);
@@ -112,8 +105,7 @@ static void assert_refused(int err, const char *text)
 }
 
 /* What a process without CAP_SYS_ADMIN reads: present, soft-dirty or exclusive, and frame 0. */
-static void hidden_frame_numbers_are_an_error_not_address_0(void **state)
-{
+static void hidden_frame_numbers_are_an_error_not_address_0(void **state) {
 	const uint64_t hidden = UINT64_C(0x8100000000000000);
 	const uint64_t entries[PAGES] = {hidden, hidden, hidden};
 	const uint64_t last[PAGES] = {pfn(0x200000), pfn(0x400000), present};
@@ -125,8 +117,7 @@ static void hidden_frame_numbers_are_an_error_not_address_0(void **state)
 	assert_refused(EPERM, "hides");
 }
 
-static void a_page_that_is_not_present_is_an_error(void **state)
-{
+static void a_page_that_is_not_present_is_an_error(void **state) {
 	const uint64_t absent[PAGES] = {0};
 	const uint64_t swapped[PAGES] = {pfn(0x200000), UINT64_C(1) << 62 | 0x400, pfn(0x600000)};
 
@@ -137,8 +128,7 @@ static void a_page_that_is_not_present_is_an_error(void **state)
 	assert_refused(EFAULT, "not present");
 }
 
-static void a_pagemap_that_ends_early_is_an_error(void **state)
-{
+static void a_pagemap_that_ends_early_is_an_error(void **state) {
 	const uint64_t entries[PAGES] = {pfn(0x200000), pfn(0x400000), pfn(0x600000)};
 
 	(void)state;
@@ -148,8 +138,7 @@ static void a_pagemap_that_ends_early_is_an_error(void **state)
 	assert_refused(EIO, "after 0 bytes");
 }
 
-static void a_small_page_in_between_is_an_error(void **state)
-{
+static void a_small_page_in_between_is_an_error(void **state) {
 	const uint64_t entries[PAGES] = {pfn(0x200000), pfn(0x401000), pfn(0x600000)};
 
 	(void)state;
@@ -157,15 +146,13 @@ static void a_small_page_in_between_is_an_error(void **state)
 	assert_refused(EINVAL, "not a huge page");
 }
 
-static void ordinary_pages_have_no_address_for_a_card(void **state)
-{
+static void ordinary_pages_have_no_address_for_a_card(void **state) {
 	(void)state;
 	mem.huge = false;
 	assert_refused(EINVAL, "ordinary pages");
 }
 
-static void a_pagemap_that_may_not_be_opened_is_an_error(void **state)
-{
+static void a_pagemap_that_may_not_be_opened_is_an_error(void **state) {
 	(void)state;
 	assert_int_equal(chmod(path, 0), 0);
 	if (geteuid() == 0)
@@ -177,8 +164,7 @@ static void a_pagemap_that_may_not_be_opened_is_an_error(void **state)
 	assert_refused(ENOENT, "/nonexistent/pagemap");
 }
 
-static void a_device_that_sees_virtual_addresses_gets_them(void **state)
-{
+static void a_device_that_sees_virtual_addresses_gets_them(void **state) {
 	struct iova_table table;
 
 	(void)state;
@@ -188,8 +174,7 @@ static void a_device_that_sees_virtual_addresses_gets_them(void **state)
 			 (uintptr_t)mem.addr + mem.size - 1);
 }
 
-static void the_kernels_own_pagemap_is_understood(void **state)
-{
+static void the_kernels_own_pagemap_is_understood(void **state) {
 	struct iova_table table;
 	struct dma_mem *real;
 
@@ -216,8 +201,7 @@ static void the_kernels_own_pagemap_is_understood(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    TEST(pages_that_lie_apart_and_backwards_are_found),
 	    TEST(pagemap_is_read_once_per_memory),

@@ -21,15 +21,13 @@ enum { MANY_THREADS = 130 }; /* more than a pool has caches */
 
 static char last_warning[512];
 
-static void keep_warning(enum ixdp_log_level level, const char *line, void *arg)
-{
+static void keep_warning(enum ixdp_log_level level, const char *line, void *arg) {
 	(void)arg;
 	if (level <= IXDP_LOG_WARNING)
 		snprintf(last_warning, sizeof(last_warning), "%s", line);
 }
 
-static struct ixdp_pool *new_pool(unsigned buffers)
-{
+static struct ixdp_pool *new_pool(unsigned buffers) {
 	struct ixdp_pool_config cfg = {buffers, -1, true};
 	struct ixdp_pool *pool = NULL;
 
@@ -37,31 +35,27 @@ static struct ixdp_pool *new_pool(unsigned buffers)
 	return pool;
 }
 
-static unsigned available(struct ixdp_pool *pool)
-{
+static unsigned available(struct ixdp_pool *pool) {
 	struct ixdp_pool_stats stats;
 
 	ixdp_pool_get_stats(pool, &stats);
 	return stats.available;
 }
 
-static unsigned cached(struct ixdp_pool *pool)
-{
+static unsigned cached(struct ixdp_pool *pool) {
 	struct ixdp_pool_stats stats;
 
 	ixdp_pool_get_stats(pool, &stats);
 	return stats.cached;
 }
 
-static int by_address(const void *a, const void *b)
-{
+static int by_address(const void *a, const void *b) {
 	const uint8_t *x = *(uint8_t *const *)a, *y = *(uint8_t *const *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void buffers_are_distinct_and_cross_no_page(void **state)
-{
+static void buffers_are_distinct_and_cross_no_page(void **state) {
 	enum { N = 2000 };
 	struct ixdp_pool *pool = new_pool(N);
 	const struct dma_mem *mem = pool_mem(pool);
@@ -83,8 +77,7 @@ static void buffers_are_distinct_and_cross_no_page(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void memory_is_huge_pages_where_there_are(void **state)
-{
+static void memory_is_huge_pages_where_there_are(void **state) {
 	struct ixdp_pool_config cfg = {1000, -1, false};
 	struct ixdp_pool_stats stats;
 	struct ixdp_pool *pool;
@@ -101,8 +94,7 @@ static void memory_is_huge_pages_where_there_are(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void packets_are_empty_behind_the_headroom(void **state)
-{
+static void packets_are_empty_behind_the_headroom(void **state) {
 	struct ixdp_pool *pool = new_pool(40);
 	struct ixdp_pkt pkts[40];
 
@@ -129,8 +121,7 @@ static void packets_are_empty_behind_the_headroom(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void a_low_pool_gives_what_it_has(void **state)
-{
+static void a_low_pool_gives_what_it_has(void **state) {
 	struct ixdp_pool *pool = new_pool(50);
 	struct ixdp_pkt pkts[64];
 
@@ -147,8 +138,7 @@ static void a_low_pool_gives_what_it_has(void **state)
 }
 
 /* Every size of move, in an order that empties and fills the cache at all its boundaries. */
-static void no_buffer_is_lost_or_given_out_twice(void **state)
-{
+static void no_buffer_is_lost_or_given_out_twice(void **state) {
 	enum { N = 700 };
 	struct ixdp_pool *pool = new_pool(N);
 	static uint8_t *held[N];
@@ -180,8 +170,7 @@ static void no_buffer_is_lost_or_given_out_twice(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void flush_empties_the_cache(void **state)
-{
+static void flush_empties_the_cache(void **state) {
 	struct ixdp_pool *pool = new_pool(100);
 	struct ixdp_pkt pkt;
 
@@ -195,8 +184,7 @@ static void flush_empties_the_cache(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void *use_once(void *arg)
-{
+static void *use_once(void *arg) {
 	struct ixdp_pool *pool = arg;
 	struct ixdp_pkt pkts[40];
 
@@ -205,8 +193,7 @@ static void *use_once(void *arg)
 	return NULL;
 }
 
-static void threads_leave_nothing_in_their_caches(void **state)
-{
+static void threads_leave_nothing_in_their_caches(void **state) {
 	enum { THREADS = 40 };
 	struct ixdp_pool *pool = new_pool(8000);
 	pthread_t threads[THREADS];
@@ -221,14 +208,12 @@ static void threads_leave_nothing_in_their_caches(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void *use_and_see_cache(void *arg)
-{
+static void *use_and_see_cache(void *arg) {
 	use_once(arg);
 	return (void *)(uintptr_t)cached(arg);
 }
 
-static void caches_of_ended_threads_serve_new_ones(void **state)
-{
+static void caches_of_ended_threads_serve_new_ones(void **state) {
 	struct ixdp_pool *pool = new_pool(200);
 	void *in_cache;
 	pthread_t thread;
@@ -249,8 +234,7 @@ static struct {
 } hammer;
 
 /* Signs what it gets, lets others run, and looks whether the signatures are still its own. */
-static void *hammer_pool(void *arg)
-{
+static void *hammer_pool(void *arg) {
 	uint32_t me = (uint32_t)(uintptr_t)arg;
 	struct ixdp_pkt pkts[48];
 
@@ -270,8 +254,7 @@ static void *hammer_pool(void *arg)
 	return NULL;
 }
 
-static void more_threads_than_caches_share_a_pool(void **state)
-{
+static void more_threads_than_caches_share_a_pool(void **state) {
 	pthread_t threads[MANY_THREADS];
 
 	(void)state;
@@ -293,8 +276,7 @@ static void more_threads_than_caches_share_a_pool(void **state)
 	assert_int_equal(ixdp_pool_destroy(hammer.pool), 0);
 }
 
-static void sizes_that_make_no_sense_are_refused(void **state)
-{
+static void sizes_that_make_no_sense_are_refused(void **state) {
 	struct ixdp_pool_config cfg = {0, -1, true};
 	struct ixdp_pool *pool = NULL;
 
@@ -310,8 +292,7 @@ static void sizes_that_make_no_sense_are_refused(void **state)
 	assert_null(pool);
 }
 
-static void the_seventeenth_pool_is_refused(void **state)
-{
+static void the_seventeenth_pool_is_refused(void **state) {
 	struct ixdp_pool_config cfg = {10, -1, true};
 	struct ixdp_pool *pools[16], *pool;
 
@@ -324,8 +305,7 @@ static void the_seventeenth_pool_is_refused(void **state)
 		assert_int_equal(ixdp_pool_destroy(pools[i]), 0);
 }
 
-static void ports_get_no_promise_that_cannot_be_kept(void **state)
-{
+static void ports_get_no_promise_that_cannot_be_kept(void **state) {
 	struct ixdp_pool *pool = new_pool(1000);
 	struct ixdp_pool_stats stats;
 
@@ -348,8 +328,7 @@ static void ports_get_no_promise_that_cannot_be_kept(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void a_pool_in_use_is_not_destroyed(void **state)
-{
+static void a_pool_in_use_is_not_destroyed(void **state) {
 	struct ixdp_pool *pool = new_pool(100);
 	struct ixdp_pkt pkts[7];
 
@@ -364,8 +343,7 @@ static void a_pool_in_use_is_not_destroyed(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void the_default_pool_lives_as_long_as_its_ports(void **state)
-{
+static void the_default_pool_lives_as_long_as_its_ports(void **state) {
 	struct ixdp_pool *a, *b;
 
 	(void)state;
@@ -381,8 +359,7 @@ static void the_default_pool_lives_as_long_as_its_ports(void **state)
 	pool_default_put(a);
 }
 
-static void the_default_pool_outlives_its_ports_while_callers_have_buffers(void **state)
-{
+static void the_default_pool_outlives_its_ports_while_callers_have_buffers(void **state) {
 	struct ixdp_pool *pool, *next;
 	struct ixdp_pkt pkts[3];
 
@@ -402,16 +379,14 @@ static void the_default_pool_outlives_its_ports_while_callers_have_buffers(void 
 
 #ifdef IXDP_DEBUG
 
-static uint64_t bad_frees(struct ixdp_pool *pool)
-{
+static uint64_t bad_frees(struct ixdp_pool *pool) {
 	struct ixdp_pool_stats stats;
 
 	ixdp_pool_get_stats(pool, &stats);
 	return stats.bad_frees;
 }
 
-static void a_double_free_is_named_and_refused(void **state)
-{
+static void a_double_free_is_named_and_refused(void **state) {
 	struct ixdp_pool *pool = new_pool(64);
 	struct ixdp_pkt pkts[64], kept;
 
@@ -431,8 +406,7 @@ static void a_double_free_is_named_and_refused(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void a_foreign_free_is_named_and_refused(void **state)
-{
+static void a_foreign_free_is_named_and_refused(void **state) {
 	struct ixdp_pool *pool = new_pool(64), *other = new_pool(64);
 	struct ixdp_pkt pkt, inside;
 
@@ -459,8 +433,7 @@ static void a_foreign_free_is_named_and_refused(void **state)
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
 }
 
-static void a_buffer_that_a_ring_has_is_not_the_callers_to_free(void **state)
-{
+static void a_buffer_that_a_ring_has_is_not_the_callers_to_free(void **state) {
 	struct ixdp_pool *pool = new_pool(64);
 	struct ixdp_pkt pkt;
 	uint8_t *buf;
@@ -480,8 +453,7 @@ static void a_buffer_that_a_ring_has_is_not_the_callers_to_free(void **state)
 
 #endif
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(buffers_are_distinct_and_cross_no_page),
 	    cmocka_unit_test(memory_is_huge_pages_where_there_are),
