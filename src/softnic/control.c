@@ -6,8 +6,7 @@
 
 enum { RESETS_APART_NS = 1000 }; /* two resets closer than that count as one, section 5.2.5.3.2 */
 
-void nic_reset(struct softnic *nic)
-{
+void nic_reset(struct softnic *nic) {
 	/* The semaphores are there to be shared with others, whom a reset of this port leaves
 	 * alone. */
 	uint32_t swsm = NIC_REG(nic, SWSM);
@@ -46,8 +45,7 @@ void nic_reset(struct softnic *nic)
 	    nic_fault(nic, FAULT_LINK_LATE) ? now + nic->fault_arg[FAULT_LINK_LATE] * 1000000 : now;
 }
 
-bool nic_link_up(struct softnic *nic)
-{
+bool nic_link_up(struct softnic *nic) {
 	bool up = !nic_fault(nic, FAULT_LINK_DOWN) && softnic_now_ns(nic) >= nic->link_at;
 
 	if (up != nic->link)
@@ -56,14 +54,12 @@ bool nic_link_up(struct softnic *nic)
 	return up;
 }
 
-bool nic_dma_on(const struct softnic *nic)
-{
+bool nic_dma_on(const struct softnic *nic) {
 	return nic->bus_master && !(NIC_REG(nic, CTRL) & CTRL_MASTER_DISABLE) && !nic->wedged &&
 	       !nic_fault(nic, FAULT_ALL_ONES);
 }
 
-void nic_write_ctrl(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_ctrl(struct softnic *nic, unsigned n, uint32_t value) {
 	(void)n;
 	if (value & (CTRL_RST | CTRL_LRST) && !nic_fault(nic, FAULT_RESET_STUCK)) {
 		nic_reset(nic);
@@ -80,8 +76,7 @@ void nic_write_ctrl(struct softnic *nic, unsigned n, uint32_t value)
 	NIC_REG(nic, CTRL) = value;
 }
 
-uint32_t nic_read_status(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_status(struct softnic *nic, unsigned n, uint32_t stored) {
 	uint32_t ctrl = NIC_REG(nic, CTRL);
 
 	(void)n;
@@ -92,61 +87,52 @@ uint32_t nic_read_status(struct softnic *nic, unsigned n, uint32_t stored)
 	return stored;
 }
 
-uint32_t nic_read_eec(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_eec(struct softnic *nic, unsigned n, uint32_t stored) {
 	(void)n;
 	return nic_fault(nic, FAULT_EEPROM_STUCK) ? stored & ~(uint32_t)EEC_ARD : stored;
 }
 
 /* A read takes the semaphore if it was free, section 8.2.3.4.9. */
-uint32_t nic_read_swsm(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_swsm(struct softnic *nic, unsigned n, uint32_t stored) {
 	(void)n;
 	NIC_REG(nic, SWSM) |= SWSM_SMBI;
 	return nic_fault(nic, FAULT_SEMAPHORE_HELD) ? stored | SWSM_SMBI : stored;
 }
 
-uint32_t nic_read_rdrxctl(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_rdrxctl(struct softnic *nic, unsigned n, uint32_t stored) {
 	(void)n;
 	return nic_fault(nic, FAULT_DMAI_STUCK) ? stored & ~(uint32_t)RDRXCTL_DMAIDONE : stored;
 }
 
-uint32_t nic_read_secrxstat(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_secrxstat(struct softnic *nic, unsigned n, uint32_t stored) {
 	(void)n;
 	return nic_fault(nic, FAULT_SECRX_STUCK) ? stored & ~(uint32_t)SECRXSTAT_RDY : stored;
 }
 
-uint32_t nic_read_links(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_links(struct softnic *nic, unsigned n, uint32_t stored) {
 	(void)n;
 	if (nic_link_up(nic))
 		stored |= LINKS_UP | FIELD(LINKS_SPEED, LINKS_SPEED_10G);
 	return stored;
 }
 
-void nic_write_eicr(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_eicr(struct softnic *nic, unsigned n, uint32_t value) {
 	(void)n;
 	NIC_REG(nic, EICR) &= ~value;
 }
 
-void nic_write_eimc(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_eimc(struct softnic *nic, unsigned n, uint32_t value) {
 	(void)n;
 	NIC_REG(nic, EIMS) &= ~value;
 }
 
 /* The first 16 vectors are the same bits as in EIMC, section 8.2.3.5.9. */
-void nic_write_eimc_ex(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_eimc_ex(struct softnic *nic, unsigned n, uint32_t value) {
 	if (n == 0)
 		NIC_REG(nic, EIMS) &= ~(value & 0xFFFF);
 }
 
-void nic_write_fctrl(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_fctrl(struct softnic *nic, unsigned n, uint32_t value) {
 	uint32_t *fctrl = &NIC_REG(nic, FCTRL);
 
 	(void)n;
@@ -159,8 +145,7 @@ void nic_write_fctrl(struct softnic *nic, unsigned n, uint32_t value)
 	*fctrl = value;
 }
 
-void nic_write_autoc(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_autoc(struct softnic *nic, unsigned n, uint32_t value) {
 	(void)n;
 	if (value & AUTOC_RESTART_AN)
 		nic->link_at = nic_fault(nic, FAULT_LINK_LATE)

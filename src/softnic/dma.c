@@ -10,14 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool contains(const struct nic_region *region, uint64_t iova)
-{
+static bool contains(const struct nic_region *region, uint64_t iova) {
 	return iova >= region->iova && iova - region->iova < region->len;
 }
 
 /* The region that contains iova, or NULL. */
-static const struct nic_region *find(const struct softnic *nic, uint64_t iova, unsigned *hint)
-{
+static const struct nic_region *find(const struct softnic *nic, uint64_t iova, unsigned *hint) {
 	unsigned low = 0, high = nic->n_regions;
 
 	if (likely(*hint < nic->n_regions && contains(&nic->regions[*hint], iova)))
@@ -37,8 +35,7 @@ static const struct nic_region *find(const struct softnic *nic, uint64_t iova, u
 	return NULL;
 }
 
-uint8_t *nic_dma_look(const struct softnic *nic, uint64_t iova, uint64_t len, unsigned *hint)
-{
+uint8_t *nic_dma_look(const struct softnic *nic, uint64_t iova, uint64_t len, unsigned *hint) {
 	const struct nic_region *region = find(nic, iova, hint);
 
 	if (!region || region->len - (iova - region->iova) < len)
@@ -48,8 +45,7 @@ uint8_t *nic_dma_look(const struct softnic *nic, uint64_t iova, uint64_t len, un
 
 /* The longest piece of [iova, iova + *len) from its start; shortens *len to it. NULL: not mapped.
  */
-static uint8_t *piece(const struct softnic *nic, uint64_t iova, size_t *len, unsigned *hint)
-{
+static uint8_t *piece(const struct softnic *nic, uint64_t iova, size_t *len, unsigned *hint) {
 	const struct nic_region *region = find(nic, iova, hint);
 	uint64_t room;
 
@@ -62,8 +58,7 @@ static uint8_t *piece(const struct softnic *nic, uint64_t iova, size_t *len, uns
 }
 
 /* The first address of the range that is not mapped; its end if all of it is. */
-static uint64_t first_hole(const struct softnic *nic, uint64_t iova, uint64_t len)
-{
+static uint64_t first_hole(const struct softnic *nic, uint64_t iova, uint64_t len) {
 	unsigned hint = 0;
 
 	while (len > 0) {
@@ -77,13 +72,11 @@ static uint64_t first_hole(const struct softnic *nic, uint64_t iova, uint64_t le
 	return iova;
 }
 
-bool nic_dma_mapped(const struct softnic *nic, uint64_t iova, uint64_t len)
-{
+bool nic_dma_mapped(const struct softnic *nic, uint64_t iova, uint64_t len) {
 	return iova + len >= iova && first_hole(nic, iova, len) == iova + len;
 }
 
-static bool stray(struct softnic *nic, const char *what, uint64_t iova, size_t len, uint32_t reg)
-{
+static bool stray(struct softnic *nic, const char *what, uint64_t iova, size_t len, uint32_t reg) {
 	nic_violation(nic, VIOLATION_STRAY_DMA, reg,
 		      "stray DMA %s %zu bytes at 0x%llx: 0x%llx is not mapped", what, len,
 		      (unsigned long long)iova, (unsigned long long)first_hole(nic, iova, len));
@@ -91,8 +84,7 @@ static bool stray(struct softnic *nic, const char *what, uint64_t iova, size_t l
 }
 
 bool nic_dma_read(struct softnic *nic, uint64_t iova, void *to, size_t len, unsigned *hint,
-		  uint32_t reg)
-{
+		  uint32_t reg) {
 	if (!nic_dma_mapped(nic, iova, len))
 		return stray(nic, "read of", iova, len, reg);
 	for (size_t done = 0; done < len;) {
@@ -106,8 +98,7 @@ bool nic_dma_read(struct softnic *nic, uint64_t iova, void *to, size_t len, unsi
 }
 
 bool nic_dma_write(struct softnic *nic, uint64_t iova, const void *from, size_t len, unsigned *hint,
-		   uint32_t reg)
-{
+		   uint32_t reg) {
 	uint8_t *whole = nic_dma_look(nic, iova, len, hint);
 
 	if (likely(whole)) {
@@ -127,15 +118,14 @@ bool nic_dma_write(struct softnic *nic, uint64_t iova, const void *from, size_t 
 }
 
 /* Under the NIC's lock. */
-static int add_region(struct softnic *nic, const struct nic_region *new)
-{
+static int add_region(struct softnic *nic, const struct nic_region *added) {
 	unsigned at = nic->n_regions;
 
-	while (at > 0 && nic->regions[at - 1].iova > new->iova)
+	while (at > 0 && nic->regions[at - 1].iova > added->iova)
 		at--;
-	if (at > 0 && nic->regions[at - 1].iova + nic->regions[at - 1].len > new->iova)
+	if (at > 0 && nic->regions[at - 1].iova + nic->regions[at - 1].len > added->iova)
 		return -EEXIST;
-	if (at<nic->n_regions &&new->iova + new->len> nic->regions[at].iova)
+	if (at < nic->n_regions && added->iova + added->len > nic->regions[at].iova)
 		return -EEXIST;
 	if (nic->n_regions == nic->room_regions) {
 		unsigned room = nic->room_regions ? 2 * nic->room_regions : 16;
@@ -148,13 +138,12 @@ static int add_region(struct softnic *nic, const struct nic_region *new)
 	}
 	memmove(&nic->regions[at + 1], &nic->regions[at],
 		(nic->n_regions - at) * sizeof(*nic->regions));
-	nic->regions[at] = *new;
+	nic->regions[at] = *added;
 	nic->n_regions++;
 	return 0;
 }
 
-int softnic_dma_map(struct softnic *nic, void *addr, size_t len, uint64_t iova)
-{
+int softnic_dma_map(struct softnic *nic, void *addr, size_t len, uint64_t iova) {
 	struct nic_region region = {.iova = iova, .len = len, .addr = addr};
 	int err;
 
@@ -171,18 +160,14 @@ int softnic_dma_map(struct softnic *nic, void *addr, size_t len, uint64_t iova)
 	return 0;
 }
 
-/* DMA happens under the lock: once it is ours, none is under way. */
-void softnic_dma_unmap(struct softnic *nic, uint64_t iova, size_t len)
-{
+/* Takes off what begins in the range. DMA happens under the lock: then none is under way. */
+void softnic_dma_unmap(struct softnic *nic, uint64_t iova, size_t len) {
 	unsigned kept = 0;
 
 	nic_lock_take(&nic->lock);
-	for (unsigned i = 0; i < nic->n_regions; i++) {
-		const struct nic_region *region = &nic->regions[i];
-
-		if (region->iova < iova || region->iova + region->len > iova + len)
-			nic->regions[kept++] = *region;
-	}
+	for (unsigned i = 0; i < nic->n_regions; i++)
+		if (nic->regions[i].iova - iova >= len)
+			nic->regions[kept++] = nic->regions[i];
 	nic->n_regions = kept;
 	nic_lock_give(&nic->lock);
 }

@@ -37,8 +37,7 @@ static const struct {
     [FAULT_RX_STOP] = {"rx-stop", NULL},
 };
 
-static int unknown(const struct softnic *nic, const char *text, size_t len)
-{
+static int unknown(const struct softnic *nic, const char *text, size_t len) {
 	char names[400];
 	size_t used = snprintf(names, sizeof(names), "none");
 
@@ -50,8 +49,7 @@ static int unknown(const struct softnic *nic, const char *text, size_t len)
 }
 
 /* A whole number from 1 to a billion, which takes all of the text. */
-static bool parse_arg(const char *text, size_t len, uint64_t *arg)
-{
+static bool parse_arg(const char *text, size_t len, uint64_t *arg) {
 	*arg = 0;
 	if (len == 0 || len > 9)
 		return false;
@@ -63,8 +61,7 @@ static bool parse_arg(const char *text, size_t len, uint64_t *arg)
 	return *arg > 0;
 }
 
-static void clear(struct softnic *nic)
-{
+static void clear(struct softnic *nic) {
 	nic->faults = 0;
 	nic->link_at = 0;
 	if (nic_dma_on(nic))
@@ -72,8 +69,7 @@ static void clear(struct softnic *nic)
 }
 
 /* One NAME[:ARG]. */
-static int set_one(struct softnic *nic, const char *text, size_t len)
-{
+static int set_one(struct softnic *nic, const char *text, size_t len) {
 	const char *colon = memchr(text, ':', len);
 	size_t name_len = colon ? (size_t)(colon - text) : len;
 	unsigned i = 0;
@@ -100,8 +96,7 @@ static int set_one(struct softnic *nic, const char *text, size_t len)
 	return 0;
 }
 
-int nic_fault_set(struct softnic *nic, const char *text)
-{
+int nic_fault_set(struct softnic *nic, const char *text) {
 	for (;;) {
 		size_t len = strcspn(text, "+");
 		int err = set_one(nic, text, len);
@@ -114,15 +109,13 @@ int nic_fault_set(struct softnic *nic, const char *text)
 	}
 }
 
-void nic_torn(struct softnic *nic, unsigned queue, uint32_t index, struct desc *d, uint64_t qw1)
-{
+void nic_torn(struct softnic *nic, unsigned queue, uint32_t index, struct desc *d, uint64_t qw1) {
 	desc_publish(d, qw1);
 	if (nic->hooks.torn)
 		nic->hooks.torn(nic, queue, index, nic->hooks.arg);
 }
 
-static void publish_oldest(struct softnic *nic)
-{
+static void publish_oldest(struct softnic *nic) {
 	const struct nic_late *late = &nic->late[nic->late_begin];
 	struct desc *d = nic_ring_desc(nic, &late->ring, late->index);
 
@@ -132,16 +125,14 @@ static void publish_oldest(struct softnic *nic)
 	nic->late_count--;
 }
 
-void nic_late_run(struct softnic *nic, bool all)
-{
+void nic_late_run(struct softnic *nic, bool all) {
 	while (nic->late_count > 0 && nic_dma_on(nic) &&
 	       (all || nic->late[nic->late_begin].due <= nic->steps))
 		publish_oldest(nic);
 }
 
 void nic_write_back(struct softnic *nic, const struct nic_ring *ring, uint32_t index,
-		    struct desc *d, uint64_t qw1)
-{
+		    struct desc *d, uint64_t qw1) {
 	if (likely(!nic_fault(nic, FAULT_DD_LATE))) {
 		desc_publish(d, qw1);
 		return;

@@ -15,13 +15,11 @@ struct record {
 };
 
 /* Records stay aligned. */
-static size_t record_size(size_t len)
-{
+static size_t record_size(size_t len) {
 	return (sizeof(struct record) + len + 15) / 16 * 16;
 }
 
-bool nic_fifo_push(struct softnic *nic, const struct nic_frame *frame)
-{
+bool nic_fifo_push(struct softnic *nic, const struct nic_frame *frame) {
 	struct nic_fifo *fifo = &nic->fifo;
 	size_t limit = FIELD_GET(RXPBSIZE_SIZE, NIC_REG_N(nic, RXPBSIZE, 0)) * 1024;
 	size_t size = record_size(frame->len);
@@ -44,8 +42,7 @@ bool nic_fifo_push(struct softnic *nic, const struct nic_frame *frame)
 	return true;
 }
 
-bool nic_fifo_peek(const struct nic_fifo *fifo, struct nic_frame *frame)
-{
+bool nic_fifo_peek(const struct nic_fifo *fifo, struct nic_frame *frame) {
 	struct record record;
 
 	if (fifo->begin == fifo->end)
@@ -62,8 +59,7 @@ bool nic_fifo_peek(const struct nic_fifo *fifo, struct nic_frame *frame)
 	return true;
 }
 
-void nic_fifo_pop(struct nic_fifo *fifo)
-{
+void nic_fifo_pop(struct nic_fifo *fifo) {
 	struct record record;
 
 	memcpy(&record, fifo->data + fifo->begin, sizeof(record));

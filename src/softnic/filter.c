@@ -5,21 +5,18 @@
 #include <string.h>
 
 /* Addresses above the last valid one need not be looked at for every frame. */
-void nic_filter_addresses(struct softnic *nic)
-{
+void nic_filter_addresses(struct softnic *nic) {
 	nic->rars = REG_RAH_COUNT;
 	while (nic->rars > 0 && !(NIC_REG_N(nic, RAH, nic->rars - 1) & RAH_AV))
 		nic->rars--;
 }
 
-void nic_write_rah(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_rah(struct softnic *nic, unsigned n, uint32_t value) {
 	NIC_REG_N(nic, RAH, n) = value;
 	nic_filter_addresses(nic);
 }
 
-static bool is_ours(const struct softnic *nic, const uint8_t *mac)
-{
+static bool is_ours(const struct softnic *nic, const uint8_t *mac) {
 	uint32_t low;
 	uint16_t high;
 
@@ -38,8 +35,7 @@ static bool is_ours(const struct softnic *nic, const uint8_t *mac)
 }
 
 /* 12 of the 16 last bits of the address, which ones says MCSTCTRL.MO, pick a bit of the table. */
-static bool is_hashed(const struct softnic *nic, uint32_t table, const uint8_t *mac)
-{
+static bool is_hashed(const struct softnic *nic, uint32_t table, const uint8_t *mac) {
 	static const unsigned shifts[] = {4, 3, 2, 0};
 	unsigned mo = FIELD_GET(MCSTCTRL_MO, NIC_REG(nic, MCSTCTRL));
 	unsigned bit = (mac[4] | mac[5] << 8) >> shifts[mo] & 0xFFF;
@@ -47,8 +43,7 @@ static bool is_hashed(const struct softnic *nic, uint32_t table, const uint8_t *
 	return nic->regs[table / 4 + bit / 32] >> bit % 32 & 1;
 }
 
-enum nic_match nic_filter(const struct softnic *nic, const uint8_t *frame)
-{
+enum nic_match nic_filter(const struct softnic *nic, const uint8_t *frame) {
 	static const uint8_t broadcast[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 	uint32_t fctrl = NIC_REG(nic, FCTRL);
 

@@ -8,14 +8,12 @@
 
 /* --- the test as a wire ----------------------------------------------------------------------- */
 
-static const uint8_t *tap_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc)
-{
+static const uint8_t *tap_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc) {
 	(void)wire, (void)now_ns, (void)len, (void)bad_crc;
 	return NULL;
 }
 
-static bool tap_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns)
-{
+static bool tap_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns) {
 	struct nic_tap *tap = (struct nic_tap *)wire;
 
 	(void)now_ns;
@@ -26,13 +24,11 @@ static bool tap_send(struct wire *wire, const uint8_t *frame, size_t len, uint64
 	return true;
 }
 
-static void tap_stats(struct wire *wire, struct ixdp_wire_stats *stats)
-{
+static void tap_stats(struct wire *wire, struct ixdp_wire_stats *stats) {
 	*stats = ((struct nic_tap *)wire)->stats;
 }
 
-static void tap_close(struct wire *wire)
-{
+static void tap_close(struct wire *wire) {
 	(void)wire;
 }
 
@@ -40,8 +36,7 @@ static const struct wire_ops tap_ops = {
     .peek = tap_peek, .send = tap_send, .stats = tap_stats, .close = tap_close};
 
 void softnic_tap(struct softnic *nic, bool (*sent)(const uint8_t *frame, size_t len, void *arg),
-		 void *arg)
-{
+		 void *arg) {
 	struct wire *old;
 
 	nic_lock_take(&nic->lock);
@@ -55,8 +50,7 @@ void softnic_tap(struct softnic *nic, bool (*sent)(const uint8_t *frame, size_t 
 		old->ops->close(old);
 }
 
-static bool inject(struct softnic *nic, const void *frame, size_t len, bool bad_crc)
-{
+static bool inject(struct softnic *nic, const void *frame, size_t len, bool bad_crc) {
 	bool taken;
 
 	nic_lock_take(&nic->lock);
@@ -67,19 +61,16 @@ static bool inject(struct softnic *nic, const void *frame, size_t len, bool bad_
 	return taken;
 }
 
-bool softnic_inject(struct softnic *nic, const void *frame, size_t len)
-{
+bool softnic_inject(struct softnic *nic, const void *frame, size_t len) {
 	return inject(nic, frame, len, false);
 }
 
-bool softnic_inject_bad_crc(struct softnic *nic, const void *frame, size_t len)
-{
+bool softnic_inject_bad_crc(struct softnic *nic, const void *frame, size_t len) {
 	return inject(nic, frame, len, true);
 }
 
 void softnic_steer(struct softnic *nic,
-		   unsigned (*queue_of)(const uint8_t *frame, size_t len, void *arg), void *arg)
-{
+		   unsigned (*queue_of)(const uint8_t *frame, size_t len, void *arg), void *arg) {
 	nic_lock_take(&nic->lock);
 	nic->steer = queue_of;
 	nic->steer_arg = arg;
@@ -88,8 +79,7 @@ void softnic_steer(struct softnic *nic,
 
 /* --- the wire --------------------------------------------------------------------------------- */
 
-static bool tx_idle(struct softnic *nic)
-{
+static bool tx_idle(struct softnic *nic) {
 	for (unsigned n = 0; n < NIC_TX_QUEUES; n++)
 		if (nic->tx_on[n / 64] >> n % 64 & 1 &&
 		    __atomic_load_n(&nic->tx[n].doorbell, __ATOMIC_ACQUIRE) !=
@@ -98,8 +88,7 @@ static bool tx_idle(struct softnic *nic)
 	return true;
 }
 
-int softnic_wire_stats(struct softnic *nic, struct ixdp_wire_stats *stats)
-{
+int softnic_wire_stats(struct softnic *nic, struct ixdp_wire_stats *stats) {
 	uint64_t now = softnic_now_ns(nic);
 	size_t len;
 	bool bad_crc;
@@ -114,8 +103,7 @@ int softnic_wire_stats(struct softnic *nic, struct ixdp_wire_stats *stats)
 	return 0;
 }
 
-void softnic_wire_stop(struct softnic *nic)
-{
+void softnic_wire_stop(struct softnic *nic) {
 	nic_lock_take(&nic->lock);
 	if (nic->wire->ops->stop)
 		nic->wire->ops->stop(nic->wire);
@@ -125,8 +113,7 @@ void softnic_wire_stop(struct softnic *nic)
 /* --- registers -------------------------------------------------------------------------------- */
 
 /* A register outside of the table is storage; what touches it should know that it is no more. */
-static void log_unknown(struct softnic *nic, uint32_t offset)
-{
+static void log_unknown(struct softnic *nic, uint32_t offset) {
 	uint8_t bit = 1 << offset / 4 % 8;
 
 	if (nic->unknown[offset / 4 / 8] & bit)
@@ -137,8 +124,7 @@ static void log_unknown(struct softnic *nic, uint32_t offset)
 }
 
 /* The register at an offset and where it is stored. NULL: not in the table. */
-static const struct nic_reg *locate(uint32_t *offset, unsigned *n)
-{
+static const struct nic_reg *locate(uint32_t *offset, unsigned *n) {
 	const struct nic_reg *reg;
 
 	*offset = *offset % NIC_BAR_SIZE & ~UINT32_C(3);
@@ -148,8 +134,7 @@ static const struct nic_reg *locate(uint32_t *offset, unsigned *n)
 	return reg;
 }
 
-static uint32_t read_register(struct softnic *nic, uint32_t offset)
-{
+static uint32_t read_register(struct softnic *nic, uint32_t offset) {
 	unsigned n;
 	const struct nic_reg *reg = locate(&offset, &n);
 	uint32_t *stored = &nic->regs[offset / 4];
@@ -166,8 +151,7 @@ static uint32_t read_register(struct softnic *nic, uint32_t offset)
 	return value;
 }
 
-static void write_register(struct softnic *nic, uint32_t offset, uint32_t value)
-{
+static void write_register(struct softnic *nic, uint32_t offset, uint32_t value) {
 	unsigned n;
 	const struct nic_reg *reg = locate(&offset, &n);
 	uint32_t *stored = &nic->regs[offset / 4];
@@ -189,15 +173,13 @@ static void write_register(struct softnic *nic, uint32_t offset, uint32_t value)
 }
 
 static void call_hook(struct softnic *nic, const struct softnic_hooks *hooks, bool write,
-		      uint32_t reg, uint32_t value)
-{
+		      uint32_t reg, uint32_t value) {
 	if (hooks->access)
 		hooks->access(nic, write, reg, value, hooks->arg);
 }
 
 /* The hook runs outside of the lock, so that it may use the NIC. */
-uint32_t softnic_read32(struct softnic *nic, uint32_t reg)
-{
+uint32_t softnic_read32(struct softnic *nic, uint32_t reg) {
 	struct softnic_hooks hooks;
 	uint32_t value = UINT32_MAX;
 
@@ -210,8 +192,7 @@ uint32_t softnic_read32(struct softnic *nic, uint32_t reg)
 	return value;
 }
 
-void softnic_write32(struct softnic *nic, uint32_t reg, uint32_t value)
-{
+void softnic_write32(struct softnic *nic, uint32_t reg, uint32_t value) {
 	struct softnic_hooks hooks;
 
 	nic_lock_take(&nic->lock);
@@ -223,8 +204,7 @@ void softnic_write32(struct softnic *nic, uint32_t reg, uint32_t value)
 }
 
 /* Where a register's value is: a tail's is its doorbell. */
-static uint32_t *storage(struct softnic *nic, uint32_t offset)
-{
+static uint32_t *storage(struct softnic *nic, uint32_t offset) {
 	volatile uint32_t *doorbell;
 
 	unsigned n;
@@ -234,8 +214,7 @@ static uint32_t *storage(struct softnic *nic, uint32_t offset)
 	return doorbell ? (uint32_t *)doorbell : &nic->regs[offset / 4];
 }
 
-uint32_t softnic_peek(struct softnic *nic, uint32_t reg)
-{
+uint32_t softnic_peek(struct softnic *nic, uint32_t reg) {
 	uint32_t value;
 
 	nic_lock_take(&nic->lock);
@@ -244,16 +223,14 @@ uint32_t softnic_peek(struct softnic *nic, uint32_t reg)
 	return value;
 }
 
-void softnic_poke(struct softnic *nic, uint32_t reg, uint32_t value)
-{
+void softnic_poke(struct softnic *nic, uint32_t reg, uint32_t value) {
 	nic_lock_take(&nic->lock);
 	__atomic_store_n(storage(nic, reg), value, __ATOMIC_RELAXED);
 	nic_filter_addresses(nic);
 	nic_lock_give(&nic->lock);
 }
 
-volatile uint32_t *softnic_doorbell(struct softnic *nic, uint32_t reg)
-{
+volatile uint32_t *softnic_doorbell(struct softnic *nic, uint32_t reg) {
 	for (unsigned n = 0; n < NIC_RX_QUEUES; n++)
 		if (reg == REG_N(RDT, n))
 			return &nic->rx[n].doorbell;
@@ -263,22 +240,19 @@ volatile uint32_t *softnic_doorbell(struct softnic *nic, uint32_t reg)
 	return NULL;
 }
 
-void softnic_bus_master(struct softnic *nic, bool on)
-{
+void softnic_bus_master(struct softnic *nic, bool on) {
 	nic_lock_take(&nic->lock);
 	nic->bus_master = on;
 	nic_lock_give(&nic->lock);
 }
 
-void softnic_set_hooks(struct softnic *nic, const struct softnic_hooks *hooks)
-{
+void softnic_set_hooks(struct softnic *nic, const struct softnic_hooks *hooks) {
 	nic_lock_take(&nic->lock);
 	nic->hooks = hooks ? *hooks : (struct softnic_hooks){0};
 	nic_lock_give(&nic->lock);
 }
 
-int softnic_fault(struct softnic *nic, const char *fault)
-{
+int softnic_fault(struct softnic *nic, const char *fault) {
 	int err;
 
 	nic_lock_take(&nic->lock);
@@ -287,8 +261,7 @@ int softnic_fault(struct softnic *nic, const char *fault)
 	return err;
 }
 
-const char *softnic_name(const struct softnic *nic)
-{
+const char *softnic_name(const struct softnic *nic) {
 	return nic->name;
 }
 
@@ -296,8 +269,7 @@ const char *softnic_name(const struct softnic *nic)
  */
 
 /* Without mac= a locally administered address that follows from the name: the same in every run. */
-static void default_mac(const char *name, uint8_t mac[6])
-{
+static void default_mac(const char *name, uint8_t mac[6]) {
 	uint64_t hash = 0xCBF29CE484222325; /* FNV-1a */
 
 	for (; *name; name++)
@@ -307,8 +279,7 @@ static void default_mac(const char *name, uint8_t mac[6])
 	mac[0] = 0x02;
 }
 
-static int parse_mac(const char *text, uint8_t mac[6])
-{
+static int parse_mac(const char *text, uint8_t mac[6]) {
 	static const char digits[] = "0123456789abcdefABCDEF";
 	uint8_t any = 0;
 
@@ -324,8 +295,7 @@ static int parse_mac(const char *text, uint8_t mac[6])
 }
 
 /* The keys of the NIC itself. */
-static int configure(struct softnic *nic, const struct softnic_name *name)
-{
+static int configure(struct softnic *nic, const struct softnic_name *name) {
 	const char *mac = softnic_name_get(name, "mac");
 	const char *strict = softnic_name_get(name, "strict");
 	const char *fault = softnic_name_get(name, "fault");
@@ -348,8 +318,7 @@ static int configure(struct softnic *nic, const struct softnic_name *name)
 	return fault ? nic_fault_set(nic, fault) : 0;
 }
 
-static void destroy(struct softnic *nic)
-{
+static void destroy(struct softnic *nic) {
 	if (nic->wire)
 		nic->wire->ops->close(nic->wire);
 	free(nic->fifo.data);
@@ -359,8 +328,7 @@ static void destroy(struct softnic *nic)
 	free(nic);
 }
 
-static struct softnic *create(const struct softnic_name *name)
-{
+static struct softnic *create(const struct softnic_name *name) {
 	struct softnic *nic = aligned_alloc(_Alignof(struct softnic), sizeof(*nic));
 
 	if (!nic)
@@ -377,8 +345,7 @@ static struct softnic *create(const struct softnic_name *name)
 }
 
 /* Within nic_life_begin() and nic_life_end(): nobody else opens or closes. */
-static int open_named(struct softnic **opened, const struct softnic_name *name)
-{
+static int open_named(struct softnic **opened, const struct softnic_name *name) {
 	struct softnic *nic;
 	int err;
 
@@ -404,8 +371,7 @@ static int open_named(struct softnic **opened, const struct softnic_name *name)
 	return err;
 }
 
-int softnic_open(struct softnic **nic, const char *name)
-{
+int softnic_open(struct softnic **nic, const char *name) {
 	struct softnic_name parsed;
 	int err = softnic_name_parse(&parsed, name);
 
@@ -418,8 +384,7 @@ int softnic_open(struct softnic **nic, const char *name)
 	return err;
 }
 
-void softnic_close(struct softnic *nic)
-{
+void softnic_close(struct softnic *nic) {
 	nic_life_begin();
 	nic_detach(nic);
 	destroy(nic);

@@ -261,8 +261,7 @@ struct softnic {
 #define NIC_REG(nic, name) ((nic)->regs[REG_##name / 4])
 #define NIC_REG_N(nic, name, n) ((nic)->regs[REG_N(name, n) / 4])
 
-static inline bool nic_fault(const struct softnic *nic, enum nic_fault fault)
-{
+static inline bool nic_fault(const struct softnic *nic, enum nic_fault fault) {
 	return unlikely(nic->faults >> fault & 1);
 }
 
@@ -299,8 +298,7 @@ uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring);
 /* The descriptor, or NULL: stray DMA, reported, and the queue hangs. */
 struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring, uint32_t index);
 
-static inline uint32_t nic_ring_next(const struct nic_ring *ring, uint32_t index)
-{
+static inline uint32_t nic_ring_next(const struct nic_ring *ring, uint32_t index) {
 	return index + 1 == ring->size ? 0 : index + 1;
 }
 

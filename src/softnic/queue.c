@@ -8,8 +8,7 @@
 _Static_assert((int)RXDCTL_ENABLE == (int)TXDCTL_ENABLE, "one code for both kinds of queue");
 enum { ENABLE = RXDCTL_ENABLE };
 
-struct nic_ring nic_rx_ring(struct softnic *nic, unsigned n)
-{
+struct nic_ring nic_rx_ring(struct softnic *nic, unsigned n) {
 	return (struct nic_ring){
 	    .queue = &nic->rx[n],
 	    .base = (uint64_t)NIC_REG_N(nic, RDBAH, n) << 32 | NIC_REG_N(nic, RDBAL, n),
@@ -20,8 +19,7 @@ struct nic_ring nic_rx_ring(struct softnic *nic, unsigned n)
 	};
 }
 
-struct nic_ring nic_tx_ring(struct softnic *nic, unsigned n)
-{
+struct nic_ring nic_tx_ring(struct softnic *nic, unsigned n) {
 	return (struct nic_ring){
 	    .queue = &nic->tx[n],
 	    .base = (uint64_t)NIC_REG_N(nic, TDBAH, n) << 32 | NIC_REG_N(nic, TDBAL, n),
@@ -32,8 +30,7 @@ struct nic_ring nic_tx_ring(struct softnic *nic, unsigned n)
 	};
 }
 
-uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring)
-{
+uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring) {
 	struct nic_queue *queue = ring->queue;
 	/* Pairs with the driver's release store: the descriptors up to the tail are seen whole. */
 	uint32_t tail = __atomic_load_n(&queue->doorbell, __ATOMIC_ACQUIRE) & 0xFFFF;
@@ -59,8 +56,7 @@ uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring)
 	return tail;
 }
 
-struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring, uint32_t index)
-{
+struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring, uint32_t index) {
 	uint64_t iova = ring->base + index * sizeof(struct desc);
 	void *desc = nic_dma_look(nic, iova, sizeof(struct desc), &ring->queue->ring_region);
 
@@ -74,8 +70,7 @@ struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring, uin
 }
 
 /* A queue goes into operation: its ring must be in order by now. */
-static void start(struct softnic *nic, const struct nic_ring *ring)
-{
+static void start(struct softnic *nic, const struct nic_ring *ring) {
 	struct nic_queue *queue = ring->queue;
 	uint32_t tail = __atomic_load_n(&queue->doorbell, __ATOMIC_ACQUIRE) & 0xFFFF;
 
@@ -96,8 +91,7 @@ static void start(struct softnic *nic, const struct nic_ring *ring)
 	}
 }
 
-static void start_rx(struct softnic *nic, unsigned n)
-{
+static void start_rx(struct softnic *nic, unsigned n) {
 	struct nic_ring ring = nic_rx_ring(nic, n);
 	uint32_t srrctl = NIC_REG_N(nic, SRRCTL, n);
 	unsigned type = FIELD_GET(SRRCTL_DESCTYPE, srrctl);
@@ -113,8 +107,7 @@ static void start_rx(struct softnic *nic, unsigned n)
 	}
 }
 
-static void start_tx(struct softnic *nic, unsigned n)
-{
+static void start_tx(struct softnic *nic, unsigned n) {
 	struct nic_ring ring = nic_tx_ring(nic, n);
 
 	start(nic, &ring);
@@ -126,8 +119,7 @@ static void start_tx(struct softnic *nic, unsigned n)
 		    "(8.2.3.9.15)");
 }
 
-static void stop_tx(struct softnic *nic, unsigned n)
-{
+static void stop_tx(struct softnic *nic, unsigned n) {
 	nic->tx_on[n / 64] &= ~(UINT64_C(1) << n % 64);
 }
 
@@ -135,8 +127,8 @@ static void stop_tx(struct softnic *nic, unsigned n)
  * A write of a queue's control register. Returns what to store; the bit that tells whether the
  * queue is on changes later or never if a fault says so.
  */
-static uint32_t control(struct softnic *nic, struct nic_queue *queue, uint32_t old, uint32_t value)
-{
+static uint32_t control(struct softnic *nic, struct nic_queue *queue, uint32_t old,
+			uint32_t value) {
 	bool on = value & ENABLE;
 	bool late = nic_fault(nic, on ? FAULT_ENABLE_LATE : FAULT_DISABLE_LATE);
 	bool never = nic_fault(nic, on ? FAULT_ENABLE_NEVER : FAULT_DISABLE_NEVER);
@@ -151,16 +143,14 @@ static uint32_t control(struct softnic *nic, struct nic_queue *queue, uint32_t o
 }
 
 /* A read of a queue's control register: the switch that was late may be over. */
-static bool switched(struct nic_queue *queue)
-{
+static bool switched(struct nic_queue *queue) {
 	if (likely(!queue->switching) || queue->polls-- > 0)
 		return false;
 	queue->switching = false;
 	return true;
 }
 
-static void set_rxdctl(struct softnic *nic, unsigned n, uint32_t value)
-{
+static void set_rxdctl(struct softnic *nic, unsigned n, uint32_t value) {
 	uint32_t old = NIC_REG_N(nic, RXDCTL, n);
 
 	NIC_REG_N(nic, RXDCTL, n) = value;
@@ -171,8 +161,7 @@ static void set_rxdctl(struct softnic *nic, unsigned n, uint32_t value)
 		nic_late_run(nic, true);
 }
 
-static void set_txdctl(struct softnic *nic, unsigned n, uint32_t value)
-{
+static void set_txdctl(struct softnic *nic, unsigned n, uint32_t value) {
 	uint32_t old = NIC_REG_N(nic, TXDCTL, n);
 
 	NIC_REG_N(nic, TXDCTL, n) = value;
@@ -184,27 +173,23 @@ static void set_txdctl(struct softnic *nic, unsigned n, uint32_t value)
 	}
 }
 
-void nic_write_rxdctl(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_rxdctl(struct softnic *nic, unsigned n, uint32_t value) {
 	set_rxdctl(nic, n, control(nic, &nic->rx[n], NIC_REG_N(nic, RXDCTL, n), value));
 }
 
 /* SWFLSH clears itself: nothing is ever held back that a flush could write. */
-void nic_write_txdctl(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_txdctl(struct softnic *nic, unsigned n, uint32_t value) {
 	value &= ~(uint32_t)TXDCTL_SWFLSH;
 	set_txdctl(nic, n, control(nic, &nic->tx[n], NIC_REG_N(nic, TXDCTL, n), value));
 }
 
-uint32_t nic_read_rxdctl(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_rxdctl(struct softnic *nic, unsigned n, uint32_t stored) {
 	if (switched(&nic->rx[n]))
 		set_rxdctl(nic, n, stored ^ ENABLE);
 	return NIC_REG_N(nic, RXDCTL, n);
 }
 
-uint32_t nic_read_txdctl(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_txdctl(struct softnic *nic, unsigned n, uint32_t stored) {
 	if (switched(&nic->tx[n]))
 		set_txdctl(nic, n, stored ^ ENABLE);
 	return NIC_REG_N(nic, TXDCTL, n);
@@ -215,8 +200,7 @@ uint32_t nic_read_txdctl(struct softnic *nic, unsigned n, uint32_t stored)
  * silicon, sometimes; with strict checks the queue stops.
  */
 static void write_head(struct softnic *nic, const struct nic_ring *ring, uint32_t head_reg,
-		       bool enabled, uint32_t value)
-{
+		       bool enabled, uint32_t value) {
 	if (enabled) {
 		nic_violation(nic, VIOLATION_HEAD_LIVE, head_reg,
 			      "written (%u) while the queue is enabled", value);
@@ -225,23 +209,20 @@ static void write_head(struct softnic *nic, const struct nic_ring *ring, uint32_
 	*ring->head = value & 0xFFFF;
 }
 
-void nic_write_rdh(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_rdh(struct softnic *nic, unsigned n, uint32_t value) {
 	struct nic_ring ring = nic_rx_ring(nic, n);
 
 	write_head(nic, &ring, REG_N(RDH, n), NIC_REG_N(nic, RXDCTL, n) & ENABLE, value);
 }
 
-void nic_write_tdh(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_tdh(struct softnic *nic, unsigned n, uint32_t value) {
 	struct nic_ring ring = nic_tx_ring(nic, n);
 
 	write_head(nic, &ring, REG_N(TDH, n), NIC_REG_N(nic, TXDCTL, n) & ENABLE, value);
 }
 
 static void write_tail(struct softnic *nic, const struct nic_ring *ring, bool enabled,
-		       uint32_t value)
-{
+		       uint32_t value) {
 	__atomic_store_n(&ring->queue->doorbell, value & 0xFFFF, __ATOMIC_RELEASE);
 	if (!enabled)
 		return;
@@ -253,28 +234,24 @@ static void write_tail(struct softnic *nic, const struct nic_ring *ring, bool en
 	nic_ring_tail(nic, ring);
 }
 
-void nic_write_rdt(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_rdt(struct softnic *nic, unsigned n, uint32_t value) {
 	struct nic_ring ring = nic_rx_ring(nic, n);
 
 	write_tail(nic, &ring, NIC_REG_N(nic, RXDCTL, n) & ENABLE, value);
 }
 
-void nic_write_tdt(struct softnic *nic, unsigned n, uint32_t value)
-{
+void nic_write_tdt(struct softnic *nic, unsigned n, uint32_t value) {
 	struct nic_ring ring = nic_tx_ring(nic, n);
 
 	write_tail(nic, &ring, NIC_REG_N(nic, TXDCTL, n) & ENABLE, value);
 }
 
-uint32_t nic_read_rdt(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_rdt(struct softnic *nic, unsigned n, uint32_t stored) {
 	(void)stored;
 	return __atomic_load_n(&nic->rx[n].doorbell, __ATOMIC_ACQUIRE);
 }
 
-uint32_t nic_read_tdt(struct softnic *nic, unsigned n, uint32_t stored)
-{
+uint32_t nic_read_tdt(struct softnic *nic, unsigned n, uint32_t stored) {
 	(void)stored;
 	return __atomic_load_n(&nic->tx[n].doorbell, __ATOMIC_ACQUIRE);
 }

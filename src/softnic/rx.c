@@ -14,16 +14,14 @@ enum fate { FATE_TAKEN, FATE_FILTERED, FATE_UNDERSIZE, FATE_OVERSIZE, FATE_BAD_C
 /* Whether a ring can take a frame now. */
 enum room { ROOM, ROOM_NONE, ROOM_CLOSED };
 
-static bool receiving(struct softnic *nic)
-{
+static bool receiving(struct softnic *nic) {
 	return NIC_REG(nic, RXCTRL) & RXCTRL_RXEN &&
 	       !(NIC_REG(nic, SECRXCTRL) & SECRXCTRL_RX_DIS) && nic_link_up(nic) &&
 	       !nic_fault(nic, FAULT_ALL_ONES);
 }
 
 /* The longest frame that the port takes, with FCS: a VLAN tag comes on top (8.2.3.22.13). */
-static size_t longest(const struct softnic *nic, const uint8_t *frame)
-{
+static size_t longest(const struct softnic *nic, const uint8_t *frame) {
 	bool tagged = frame[12] == 0x81 && frame[13] == 0x00;
 	size_t limit = 1518;
 
@@ -34,8 +32,7 @@ static size_t longest(const struct softnic *nic, const uint8_t *frame)
 }
 
 /* Judges a frame without counting it, and completes it: a frame on a wire may be judged again. */
-static enum fate judge(const struct softnic *nic, struct nic_frame *frame)
-{
+static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 	bool keep_bad = NIC_REG(nic, FCTRL) & FCTRL_SBP;
 	enum nic_match match;
 
@@ -56,8 +53,7 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame)
 	return FATE_TAKEN;
 }
 
-static void count(struct softnic *nic, const struct nic_frame *frame, enum fate fate)
-{
+static void count(struct softnic *nic, const struct nic_frame *frame, enum fate fate) {
 	nic->arrivals++;
 	nic_count(nic, REG_TPR, 1);
 	if (frame->bad_crc)
@@ -77,19 +73,16 @@ static void count(struct softnic *nic, const struct nic_frame *frame, enum fate 
 	}
 }
 
-static size_t buffer_size(const struct softnic *nic, unsigned queue)
-{
+static size_t buffer_size(const struct softnic *nic, unsigned queue) {
 	return FIELD_GET(SRRCTL_BSIZEPKT, NIC_REG_N(nic, SRRCTL, queue)) * 1024;
 }
 
 /* Bytes that the frame has in memory. */
-static size_t stored_size(const struct softnic *nic, const struct nic_frame *frame)
-{
+static size_t stored_size(const struct softnic *nic, const struct nic_frame *frame) {
 	return frame->len + (NIC_REG(nic, HLREG0) & HLREG0_RXCRCSTRP ? 0 : NIC_FCS);
 }
 
-static uint32_t owned(const struct nic_ring *ring)
-{
+static uint32_t owned(const struct nic_ring *ring) {
 	uint32_t tail = ring->queue->tail;
 
 	if (tail >= ring->size)
@@ -102,8 +95,7 @@ static uint32_t owned(const struct nic_ring *ring)
  * is looked at once a step, and when what was there is used up.
  */
 static enum room find_room(struct softnic *nic, const struct nic_ring *ring,
-			   const struct nic_frame *frame)
-{
+			   const struct nic_frame *frame) {
 	struct nic_queue *queue = ring->queue;
 	size_t size, need;
 
@@ -128,8 +120,7 @@ static enum room find_room(struct softnic *nic, const struct nic_ring *ring,
 }
 
 /* The frame check sequence, as it comes over the wire after the frame (IEEE 802.3, 3.2.9). */
-static void append_fcs(const uint8_t *frame, size_t len, bool bad, uint8_t fcs[NIC_FCS])
-{
+static void append_fcs(const uint8_t *frame, size_t len, bool bad, uint8_t fcs[NIC_FCS]) {
 	uint32_t crc = UINT32_MAX;
 
 	for (size_t i = 0; i < len; i++) {
@@ -142,8 +133,7 @@ static void append_fcs(const uint8_t *frame, size_t len, bool bad, uint8_t fcs[N
 }
 
 /* The second quad word of a written-back descriptor, sections 7.1.5 and 7.1.6.2. */
-static uint64_t status_of(const struct nic_frame *frame, bool advanced, bool last, size_t len)
-{
+static uint64_t status_of(const struct nic_frame *frame, bool advanced, bool last, size_t len) {
 	uint64_t status = RXD_DD;
 
 	if (last)
@@ -162,8 +152,7 @@ static uint64_t status_of(const struct nic_frame *frame, bool advanced, bool las
 
 /* Fills one descriptor's buffer and gives it back. False: there was no descriptor in memory. */
 static bool write_part(struct softnic *nic, const struct nic_ring *ring,
-		       const struct nic_frame *frame, const uint8_t *data, size_t len, bool last)
-{
+		       const struct nic_frame *frame, const uint8_t *data, size_t len, bool last) {
 	uint32_t index = *ring->head;
 	uint32_t srrctl = NIC_REG_N(nic, SRRCTL, frame->queue);
 	bool advanced = FIELD_GET(SRRCTL_DESCTYPE, srrctl) == SRRCTL_DESCTYPE_ADVANCED;
@@ -194,15 +183,14 @@ static bool write_part(struct softnic *nic, const struct nic_ring *ring,
 	return true;
 }
 
-static bool is_len_zero(struct softnic *nic)
-{
+static bool is_len_zero(struct softnic *nic) {
 	return nic_fault(nic, FAULT_LEN_ZERO) &&
 	       ++nic->deliveries % nic->fault_arg[FAULT_LEN_ZERO] == 0;
 }
 
 /* Writes a frame to memory; the ring has the room. */
-static void deliver(struct softnic *nic, const struct nic_ring *ring, const struct nic_frame *frame)
-{
+static void deliver(struct softnic *nic, const struct nic_ring *ring,
+		    const struct nic_frame *frame) {
 	size_t size = buffer_size(nic, frame->queue);
 	size_t total = stored_size(nic, frame);
 	const uint8_t *data = frame->data;
@@ -226,29 +214,25 @@ static void deliver(struct softnic *nic, const struct nic_ring *ring, const stru
 	nic_count(nic, REG_N(QPRC, nic_rx_counter(nic, frame->queue)), 1);
 }
 
-static void miss(struct softnic *nic, uint64_t frames)
-{
+static void miss(struct softnic *nic, uint64_t frames) {
 	nic_count(nic, REG_N(MPC, 0), frames);
 	NIC_REG(nic, EICR) |= EICR_RX_MISS;
 }
 
 /* Frames that the wire had no place for have been missed, if the port was receiving. */
-static void count_missed(struct softnic *nic, bool on)
-{
+static void count_missed(struct softnic *nic, bool on) {
 	uint64_t missed = nic->wire->ops->missed ? nic->wire->ops->missed(nic->wire) : 0;
 
 	if (missed > 0 && on)
 		miss(nic, missed);
 }
 
-static void drop(struct softnic *nic, const struct nic_frame *frame)
-{
+static void drop(struct softnic *nic, const struct nic_frame *frame) {
 	nic_count(nic, REG_N(QPRDC, nic_rx_counter(nic, frame->queue)), 1);
 }
 
 /* Into the packet buffer, where the frame holds up all those behind it. */
-static bool store(struct softnic *nic, const struct nic_frame *frame)
-{
+static bool store(struct softnic *nic, const struct nic_frame *frame) {
 	if (nic_fifo_push(nic, frame))
 		return true;
 	miss(nic, 1);
@@ -257,8 +241,7 @@ static bool store(struct softnic *nic, const struct nic_frame *frame)
 
 /* True: the frame is dealt with. False: it has to wait. */
 static bool hand_over(struct softnic *nic, const struct nic_frame *frame, enum room room,
-		      const struct nic_ring *ring)
-{
+		      const struct nic_ring *ring) {
 	if (likely(room == ROOM))
 		deliver(nic, ring, frame);
 	else if (room == ROOM_NONE && !(NIC_REG_N(nic, SRRCTL, frame->queue) & SRRCTL_DROP_EN))
@@ -268,8 +251,7 @@ static bool hand_over(struct softnic *nic, const struct nic_frame *frame, enum r
 	return true;
 }
 
-static unsigned drain_fifo(struct softnic *nic, unsigned frames)
-{
+static unsigned drain_fifo(struct softnic *nic, unsigned frames) {
 	struct nic_frame frame;
 	unsigned moved = 0;
 
@@ -285,8 +267,7 @@ static unsigned drain_fifo(struct softnic *nic, unsigned frames)
 }
 
 /* The next frame on the wire. False: there is none. */
-static bool next_arrival(struct softnic *nic, uint64_t now, struct nic_frame *frame)
-{
+static bool next_arrival(struct softnic *nic, uint64_t now, struct nic_frame *frame) {
 	uint64_t every = nic->fault_arg[FAULT_BAD_CRC];
 
 	frame->data = nic->wire->ops->peek(nic->wire, now, &frame->len, &frame->bad_crc);
@@ -301,10 +282,8 @@ static bool next_arrival(struct softnic *nic, uint64_t now, struct nic_frame *fr
  * A frame on the wire, while the port receives. True: taken off the wire. A wire that waits keeps
  * what has no descriptor yet, whatever DROP_EN says.
  */
-static bool take_arrival(struct softnic *nic, struct nic_frame *frame)
-{
+static bool take_arrival(struct softnic *nic, struct nic_frame *frame) {
 	enum fate fate = judge(nic, frame);
-	bool behind = nic->fifo.used > 0;
 	struct nic_ring ring;
 	enum room room;
 
@@ -313,17 +292,17 @@ static bool take_arrival(struct softnic *nic, struct nic_frame *frame)
 		return true;
 	}
 	ring = nic_rx_ring(nic, frame->queue);
-	room = behind ? ROOM_NONE : find_room(nic, &ring, frame);
+	room = find_room(nic, &ring, frame);
 	if (nic->wire->waits && room != ROOM)
 		return false;
 	count(nic, frame, fate);
-	if (behind || !hand_over(nic, frame, room, &ring))
+	/* Nobody overtakes what waits in the packet buffer. */
+	if (nic->fifo.used > 0 || !hand_over(nic, frame, room, &ring))
 		store(nic, frame);
 	return true;
 }
 
-unsigned nic_rx_run(struct softnic *nic, unsigned frames, uint64_t now)
-{
+unsigned nic_rx_run(struct softnic *nic, unsigned frames, uint64_t now) {
 	unsigned moved = drain_fifo(nic, frames);
 	bool on = receiving(nic);
 	struct nic_frame frame;
@@ -340,8 +319,7 @@ unsigned nic_rx_run(struct softnic *nic, unsigned frames, uint64_t now)
 	return moved;
 }
 
-bool nic_rx_arrive(struct softnic *nic, const uint8_t *data, size_t len, bool bad_crc)
-{
+bool nic_rx_arrive(struct softnic *nic, const uint8_t *data, size_t len, bool bad_crc) {
 	struct nic_frame frame = {.data = data, .len = len, .bad_crc = bad_crc};
 	enum fate fate;
 

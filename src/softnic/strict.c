@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool log_now(struct softnic *nic, enum nic_violation kind, uint32_t reg)
-{
+static bool log_now(struct softnic *nic, enum nic_violation kind, uint32_t reg) {
 	const unsigned room = sizeof(nic->logged) / sizeof(nic->logged[0]);
 
 	for (unsigned i = 0; i < nic->n_logged; i++)
@@ -23,8 +22,8 @@ static bool log_now(struct softnic *nic, enum nic_violation kind, uint32_t reg)
 	return true;
 }
 
-void nic_violation(struct softnic *nic, enum nic_violation kind, uint32_t reg, const char *fmt, ...)
-{
+void nic_violation(struct softnic *nic, enum nic_violation kind, uint32_t reg, const char *fmt,
+		   ...) {
 	char name[32];
 	va_list args;
 	int used;
@@ -42,8 +41,7 @@ void nic_violation(struct softnic *nic, enum nic_violation kind, uint32_t reg, c
 }
 
 void nic_strict_write(struct softnic *nic, const struct nic_reg *reg, uint32_t offset,
-		      uint32_t value)
-{
+		      uint32_t value) {
 	uint32_t stored = nic->regs[offset / 4];
 	uint32_t reserved = reg->fields ? ~reg->fields : 0;
 
@@ -57,8 +55,7 @@ void nic_strict_write(struct softnic *nic, const struct nic_reg *reg, uint32_t o
 			      value, stored, (value ^ stored) & reserved);
 }
 
-unsigned softnic_violations(struct softnic *nic)
-{
+unsigned softnic_violations(struct softnic *nic) {
 	unsigned violations;
 
 	nic_lock_take(&nic->lock);
@@ -67,8 +64,7 @@ unsigned softnic_violations(struct softnic *nic)
 	return violations;
 }
 
-const char *softnic_last_violation(struct softnic *nic)
-{
+const char *softnic_last_violation(struct softnic *nic) {
 	/* A copy: the NIC may find the next one while the caller reads. */
 	static _Thread_local char text[sizeof(nic->violation)];
 

@@ -84,8 +84,7 @@ static struct {
 
 static pthread_once_t built = PTHREAD_ONCE_INIT;
 
-static void map_array(unsigned id, uint32_t offset, uint32_t stride, uint32_t count)
-{
+static void map_array(unsigned id, uint32_t offset, uint32_t stride, uint32_t count) {
 	for (uint32_t n = 0; n < count; n++) {
 		map[(offset + stride * n) / 4].id_plus_1 = id + 1;
 		map[(offset + stride * n) / 4].n = n;
@@ -94,8 +93,7 @@ static void map_array(unsigned id, uint32_t offset, uint32_t stride, uint32_t co
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-static void build(void)
-{
+static void build(void) {
 	for (size_t i = 0; i < LENGTH(fields); i++)
 		table[fields[i].id].fields |= fields[i].mask;
 	for (size_t i = 0; i < LENGTH(specials); i++) {
@@ -109,8 +107,7 @@ static void build(void)
 		map_array(aliases[i].id, aliases[i].offset, aliases[i].stride, aliases[i].count);
 }
 
-const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n)
-{
+const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n) {
 	pthread_once(&built, build);
 	if (offset >= NIC_BAR_SIZE || offset % 4 != 0 || map[offset / 4].id_plus_1 == 0)
 		return NULL;
@@ -118,16 +115,14 @@ const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n)
 	return &table[map[offset / 4].id_plus_1 - 1];
 }
 
-void nic_reg_reset(struct softnic *nic)
-{
+void nic_reg_reset(struct softnic *nic) {
 	memset(nic->regs, 0, sizeof(nic->regs));
 	for (unsigned id = 0; id < ID_COUNT; id++)
 		for (uint32_t n = 0; n < table[id].count; n++)
 			nic->regs[(table[id].offset + table[id].stride * n) / 4] = table[id].reset;
 }
 
-void nic_reg_name(uint32_t offset, char *text, size_t size)
-{
+void nic_reg_name(uint32_t offset, char *text, size_t size) {
 	unsigned n;
 	const struct nic_reg *reg = nic_reg_find(offset, &n);
 

@@ -37,42 +37,35 @@ static struct {
     .model_ns = 1000000000,
 };
 
-int nic_lock_init(struct nic_lock *lock)
-{
+int nic_lock_init(struct nic_lock *lock) {
 	int err = pthread_mutex_init(&lock->turnstile, NULL);
 
 	return err ? err : pthread_mutex_init(&lock->mutex, NULL);
 }
 
-void nic_lock_take(struct nic_lock *lock)
-{
+void nic_lock_take(struct nic_lock *lock) {
 	pthread_mutex_lock(&lock->turnstile);
 	pthread_mutex_lock(&lock->mutex);
 	pthread_mutex_unlock(&lock->turnstile);
 }
 
-void nic_lock_give(struct nic_lock *lock)
-{
+void nic_lock_give(struct nic_lock *lock) {
 	pthread_mutex_unlock(&lock->mutex);
 }
 
-void softnic_set_stepped(bool on)
-{
+void softnic_set_stepped(bool on) {
 	__atomic_store_n(&nics.stepped, on, __ATOMIC_RELAXED);
 }
 
-static bool stepped(void)
-{
+static bool stepped(void) {
 	return __atomic_load_n(&nics.stepped, __ATOMIC_RELAXED);
 }
 
-void softnic_advance_ns(uint64_t ns)
-{
+void softnic_advance_ns(uint64_t ns) {
 	__atomic_fetch_add(&nics.model_ns, ns, __ATOMIC_RELAXED);
 }
 
-uint64_t softnic_now_ns(struct softnic *nic)
-{
+uint64_t softnic_now_ns(struct softnic *nic) {
 	struct timespec now;
 
 	(void)nic;
@@ -82,8 +75,7 @@ uint64_t softnic_now_ns(struct softnic *nic)
 	return (uint64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static unsigned step(struct softnic *nic, unsigned frames)
-{
+static unsigned step(struct softnic *nic, unsigned frames) {
 	uint64_t now = softnic_now_ns(nic);
 	unsigned moved;
 
@@ -95,15 +87,13 @@ static unsigned step(struct softnic *nic, unsigned frames)
 	return moved;
 }
 
-unsigned softnic_step(struct softnic *nic, unsigned frames)
-{
+unsigned softnic_step(struct softnic *nic, unsigned frames) {
 	if (stepped())
 		softnic_advance_ns(1000);
 	return step(nic, frames);
 }
 
-void softnic_delay_us(struct softnic *nic, unsigned us)
-{
+void softnic_delay_us(struct softnic *nic, unsigned us) {
 	unsigned steps = us < STEPS_PER_DELAY ? us : STEPS_PER_DELAY;
 	uint64_t ns = (uint64_t)us * 1000;
 
@@ -119,8 +109,7 @@ void softnic_delay_us(struct softnic *nic, unsigned us)
 	}
 }
 
-static void *hardware(void *arg)
-{
+static void *hardware(void *arg) {
 	const struct timespec nap = {0, IDLE_SLEEP_NS};
 	unsigned idle = 0;
 
@@ -147,8 +136,7 @@ static void *hardware(void *arg)
 }
 
 /* Signals are for the application's threads. */
-static int start_thread(void)
-{
+static int start_thread(void) {
 	sigset_t all, before;
 	int err;
 
@@ -164,18 +152,15 @@ static int start_thread(void)
 	return 0;
 }
 
-void nic_life_begin(void)
-{
+void nic_life_begin(void) {
 	pthread_mutex_lock(&nics.life);
 }
 
-void nic_life_end(void)
-{
+void nic_life_end(void) {
 	pthread_mutex_unlock(&nics.life);
 }
 
-int nic_attach(struct softnic *nic)
-{
+int nic_attach(struct softnic *nic) {
 	if (!nics.running && !stepped()) {
 		int err = start_thread();
 
@@ -189,8 +174,7 @@ int nic_attach(struct softnic *nic)
 	return 0;
 }
 
-void nic_detach(struct softnic *nic)
-{
+void nic_detach(struct softnic *nic) {
 	struct softnic **at = &nics.first;
 	bool last;
 
@@ -207,8 +191,7 @@ void nic_detach(struct softnic *nic)
 	}
 }
 
-struct softnic *softnic_find(const char *name)
-{
+struct softnic *softnic_find(const char *name) {
 	struct softnic *nic;
 
 	nic_lock_take(&nics.lock);

@@ -31,8 +31,7 @@ struct gathered {
 };
 
 static bool hang(struct softnic *nic, const struct nic_ring *ring, enum nic_violation kind,
-		 const char *why, unsigned long long value)
-{
+		 const char *why, unsigned long long value) {
 	nic_violation(nic, kind, ring->tail_reg, "descriptor %u: %s (0x%llx): the queue hangs",
 		      *ring->head, why, value);
 	ring->queue->hung = true;
@@ -41,8 +40,7 @@ static bool hang(struct softnic *nic, const struct nic_ring *ring, enum nic_viol
 
 /* Adds a descriptor's buffer to the frame. The first stays where it is if it is in one piece. */
 static bool add_data(struct softnic *nic, const struct nic_ring *ring, struct gathered *g,
-		     uint64_t iova, size_t len)
-{
+		     uint64_t iova, size_t len) {
 	unsigned *hint = &ring->queue->data_region;
 
 	if (g->len + len > NIC_FRAME_MAX - NIC_FCS)
@@ -67,8 +65,7 @@ static bool add_data(struct softnic *nic, const struct nic_ring *ring, struct ga
 }
 
 /* Checks a data descriptor, advanced or legacy. False: the queue hangs. */
-static bool check_data(struct softnic *nic, const struct nic_ring *ring, uint64_t qw1)
-{
+static bool check_data(struct softnic *nic, const struct nic_ring *ring, uint64_t qw1) {
 	if (qw1 & TXD_DEXT && (qw1 & TXD_DTYP) != TXD_DTYP_DATA)
 		return hang(nic, ring, VIOLATION_DESCRIPTOR, "of unknown type", qw1);
 	if (qw1 & (TXD_VLE | (qw1 & TXD_DEXT ? TXD_TSE | TXD_POPTS : 0)))
@@ -82,8 +79,7 @@ static bool check_data(struct softnic *nic, const struct nic_ring *ring, uint64_
  * queue hangs.
  */
 static bool gather(struct softnic *nic, const struct nic_ring *ring, uint32_t tail,
-		   struct gathered *g)
-{
+		   struct gathered *g) {
 	g->count = 0;
 	g->data = NULL;
 	g->len = 0;
@@ -115,8 +111,7 @@ static bool gather(struct softnic *nic, const struct nic_ring *ring, uint32_t ta
 
 /* False: the erratum strikes. The count goes on behind the frame once that has left. */
 static bool check_rs_distance(struct softnic *nic, const struct nic_ring *ring, unsigned n,
-			      const struct gathered *g)
-{
+			      const struct gathered *g) {
 	unsigned without = ring->queue->without_rs;
 
 	if (FIELD_GET(TXDCTL_WTHRESH, NIC_REG_N(nic, TXDCTL, n)) > 0)
@@ -132,8 +127,8 @@ static bool check_rs_distance(struct softnic *nic, const struct nic_ring *ring, 
 }
 
 /* What a driver should not ask for, although it works, or almost. */
-static void check_frame(struct softnic *nic, const struct nic_ring *ring, const struct gathered *g)
-{
+static void check_frame(struct softnic *nic, const struct nic_ring *ring,
+			const struct gathered *g) {
 	uint64_t first = g->qw1[0];
 	size_t paylen = first >> TXD_PAYLEN_LOW;
 
@@ -150,8 +145,7 @@ static void check_frame(struct softnic *nic, const struct nic_ring *ring, const 
 
 /* True: the frame has gone. False: it is held, and tried again. */
 static bool transmit(struct softnic *nic, unsigned n, const struct nic_ring *ring,
-		     const struct gathered *g, uint64_t now)
-{
+		     const struct gathered *g, uint64_t now) {
 	const uint8_t *data = g->data;
 	size_t len = g->len;
 
@@ -181,8 +175,7 @@ static bool transmit(struct softnic *nic, unsigned n, const struct nic_ring *rin
 }
 
 /* Gives the descriptors back: the head first moves past each, then DD is seen where RS was set. */
-static void complete(struct softnic *nic, const struct nic_ring *ring, const struct gathered *g)
-{
+static void complete(struct softnic *nic, const struct nic_ring *ring, const struct gathered *g) {
 	for (unsigned i = 0; i < g->count; i++) {
 		uint32_t index = *ring->head;
 
@@ -195,8 +188,7 @@ static void complete(struct softnic *nic, const struct nic_ring *ring, const str
 	}
 }
 
-static unsigned run_queue(struct softnic *nic, unsigned n, unsigned frames, uint64_t now)
-{
+static unsigned run_queue(struct softnic *nic, unsigned n, unsigned frames, uint64_t now) {
 	struct nic_ring ring = nic_tx_ring(nic, n);
 	struct gathered g;
 	unsigned moved = 0;
@@ -219,16 +211,14 @@ static unsigned run_queue(struct softnic *nic, unsigned n, unsigned frames, uint
 }
 
 /* The first enabled queue at or after n, around the end. There is one. */
-static unsigned next_queue(const struct softnic *nic, unsigned n)
-{
+static unsigned next_queue(const struct softnic *nic, unsigned n) {
 	while (!(nic->tx_on[n / 64] >> n % 64 & 1))
 		n = (n + 1) % NIC_TX_QUEUES;
 	return n;
 }
 
 /* Every enabled queue has the same share, and each is the first in its turn. */
-unsigned nic_tx_run(struct softnic *nic, unsigned frames, uint64_t now)
-{
+unsigned nic_tx_run(struct softnic *nic, unsigned frames, uint64_t now) {
 	unsigned queues = 0, moved = 0, share;
 	bool loopback = NIC_REG(nic, HLREG0) & HLREG0_LPBK;
 

@@ -5,8 +5,7 @@
 
 enum { ADVANCED = SRRCTL_DESCTYPE_ADVANCED, LEGACY = SRRCTL_DESCTYPE_LEGACY };
 
-static void a_frame_is_written_and_given_back(void **state)
-{
+static void a_frame_is_written_and_given_back(void **state) {
 	(void)state;
 	rig_open("");
 	rx_start(0, 2, ADVANCED, true);
@@ -29,8 +28,7 @@ static void a_frame_is_written_and_given_back(void **state)
 	rig_close_clean();
 }
 
-static void legacy_descriptors_keep_their_address(void **state)
-{
+static void legacy_descriptors_keep_their_address(void **state) {
 	(void)state;
 	rig_open("");
 	rx_start(0, 2, LEGACY, true);
@@ -43,8 +41,7 @@ static void legacy_descriptors_keep_their_address(void **state)
 	rig_close_clean();
 }
 
-static void the_device_owns_head_to_tail_and_no_more(void **state)
-{
+static void the_device_owns_head_to_tail_and_no_more(void **state) {
 	(void)state;
 	rig_open("");
 	rx_start(0, 2, ADVANCED, true);
@@ -70,8 +67,7 @@ static void the_device_owns_head_to_tail_and_no_more(void **state)
 	rig_close_clean();
 }
 
-static void a_long_frame_takes_several_descriptors(void **state)
-{
+static void a_long_frame_takes_several_descriptors(void **state) {
 	(void)state;
 	rig_open("");
 	wr(REG_HLREG0, rd(REG_HLREG0) | HLREG0_JUMBOEN);
@@ -99,8 +95,7 @@ static void a_long_frame_takes_several_descriptors(void **state)
 	rig_close_clean();
 }
 
-static void a_frame_is_never_begun_without_room_for_its_end(void **state)
-{
+static void a_frame_is_never_begun_without_room_for_its_end(void **state) {
 	(void)state;
 	rig_open("");
 	wr(REG_HLREG0, rd(REG_HLREG0) | HLREG0_JUMBOEN);
@@ -117,8 +112,7 @@ static void a_frame_is_never_begun_without_room_for_its_end(void **state)
 }
 
 /* Unless it is stripped, the FCS is part of what is written, and may begin in one buffer's end. */
-static void fcs_is_stripped_or_written(void **state)
-{
+static void fcs_is_stripped_or_written(void **state) {
 	/* By zlib's crc32. */
 	static const uint8_t crc60[] = {0x44, 0x5B, 0x56, 0x87},
 			     crc1022[] = {0x9B, 0xE0, 0x5F, 0x99};
@@ -147,8 +141,7 @@ static void fcs_is_stripped_or_written(void **state)
 	rig_close_clean();
 }
 
-static void without_drop_en_frames_wait_in_order(void **state)
-{
+static void without_drop_en_frames_wait_in_order(void **state) {
 	(void)state;
 	rig_open("");
 	rx_start(0, 2, ADVANCED, false);
@@ -168,8 +161,7 @@ static void without_drop_en_frames_wait_in_order(void **state)
 	rig_close_clean();
 }
 
-static unsigned fill_packet_buffer(size_t len)
-{
+static unsigned fill_packet_buffer(size_t len) {
 	uint8_t frame[ROOM];
 	unsigned frames = 0;
 
@@ -179,8 +171,7 @@ static unsigned fill_packet_buffer(size_t len)
 	return frames;
 }
 
-static void a_full_packet_buffer_misses_frames(void **state)
-{
+static void a_full_packet_buffer_misses_frames(void **state) {
 	unsigned large, small;
 
 	(void)state;
@@ -200,12 +191,16 @@ static void a_full_packet_buffer_misses_frames(void **state)
 	rx_start(0, 2, ADVANCED, false);
 	small = fill_packet_buffer(1000);
 	assert_in_range(small, large / 4 - 1, large / 4 + 1);
+	/* There are 512 KB, whatever is written. */
+	wr(REG_CTRL, CTRL_RST);
+	wr(REG_RXPBSIZE, RXPBSIZE_SIZE);
+	rx_start(0, 2, ADVANCED, false);
+	assert_int_equal(fill_packet_buffer(1000), large);
 	rig_close_clean();
 }
 
 /* The packet buffer's memory is used over and over, however far its ends are apart. */
-static void packet_buffer_goes_round(void **state)
-{
+static void packet_buffer_goes_round(void **state) {
 	unsigned in = 0, out = 0;
 
 	(void)state;
@@ -227,20 +222,17 @@ static void packet_buffer_goes_round(void **state)
 	rig_close_clean();
 }
 
-static unsigned by_last_byte(const uint8_t *frame, size_t len, void *arg)
-{
+static unsigned by_last_byte(const uint8_t *frame, size_t len, void *arg) {
 	(void)arg;
 	return frame[len - 1] % QUEUES;
 }
 
 /* Seed of a 60 byte frame that goes to queue q. */
-static unsigned seed_for(unsigned q)
-{
+static unsigned seed_for(unsigned q) {
 	return (q + 256 - 59 * 7 % 256) % 256;
 }
 
-static void one_full_queue_stops_all_without_drop_en(void **state)
-{
+static void one_full_queue_stops_all_without_drop_en(void **state) {
 	(void)state;
 	for (unsigned drop = 0; drop < 2; drop++) {
 		rig_open("");
@@ -262,8 +254,7 @@ static void one_full_queue_stops_all_without_drop_en(void **state)
 	}
 }
 
-static void queue_counters_are_where_rqsmr_says(void **state)
-{
+static void queue_counters_are_where_rqsmr_says(void **state) {
 	(void)state;
 	rig_open("");
 	softnic_steer(rig.nic, by_last_byte, NULL);
@@ -285,8 +276,7 @@ static void queue_counters_are_where_rqsmr_says(void **state)
 	rig_close_clean();
 }
 
-static void nothing_arrives_at_a_port_that_is_off(void **state)
-{
+static void nothing_arrives_at_a_port_that_is_off(void **state) {
 	(void)state;
 	rig_open("");
 	rx_prepare(0, 2, ADVANCED, true);
@@ -311,8 +301,7 @@ static void nothing_arrives_at_a_port_that_is_off(void **state)
 	rig_close_clean();
 }
 
-static void a_disabled_queue_loses_its_frames(void **state)
-{
+static void a_disabled_queue_loses_its_frames(void **state) {
 	(void)state;
 	rig_open("");
 	softnic_steer(rig.nic, by_last_byte, NULL);
@@ -329,8 +318,7 @@ static void a_disabled_queue_loses_its_frames(void **state)
 	rig_close_clean();
 }
 
-static void lengths_are_limited(void **state)
-{
+static void lengths_are_limited(void **state) {
 	static const struct {
 		bool jumbo, tagged;
 		unsigned mfs;
@@ -372,8 +360,7 @@ static void lengths_are_limited(void **state)
 	}
 }
 
-static void bad_frames_come_only_when_asked_for(void **state)
-{
+static void bad_frames_come_only_when_asked_for(void **state) {
 	uint8_t frame[60];
 
 	(void)state;
@@ -415,8 +402,7 @@ static void bad_frames_come_only_when_asked_for(void **state)
 	rig_close_clean();
 }
 
-static void l2_filter(void **state)
-{
+static void l2_filter(void **state) {
 	static const struct {
 		const char *what, *mac;
 		uint32_t fctrl, mcstctrl, table;
@@ -483,9 +469,27 @@ static void l2_filter(void **state)
 	}
 }
 
+static void the_address_of_the_eeprom_is_received(void **state) {
+	uint8_t frame[60];
+
+	(void)state;
+	rig_open(",mac=02:11:22:33:44:55"); /* that of make_frame() */
+	make_frame(frame, 60, 0);
+	for (unsigned reset = 0; reset < 2; reset++) {
+		rx_prepare(0, 2, ADVANCED, true);
+		rx_enable(0);
+		wr(REG_RXCTRL, RXCTRL_RXEN);
+		rx_give(0, 0, 4);
+		assert_true(softnic_inject(rig.nic, frame, 60));
+		step();
+		assert_int_equal(rx_status(0, 0), RXD_DD | RXD_EOP | UINT64_C(60) << RXD_LEN_LOW);
+		wr(REG_CTRL, CTRL_RST);
+	}
+	rig_close_clean();
+}
+
 /* Neighbours for the device may lie far from each other in memory. */
-static void a_buffer_may_span_two_mappings(void **state)
-{
+static void a_buffer_may_span_two_mappings(void **state) {
 	static _Alignas(4096) uint8_t low[4096], high[4096];
 	uint64_t iova = IOVA + (UINT64_C(1) << 40);
 
@@ -509,8 +513,7 @@ static void a_buffer_may_span_two_mappings(void **state)
 	rig_close_clean();
 }
 
-static void without_bus_master_nothing_is_touched(void **state)
-{
+static void without_bus_master_nothing_is_touched(void **state) {
 	(void)state;
 	rig_open("");
 	rx_start(0, 2, ADVANCED, false);
@@ -531,8 +534,7 @@ static void without_bus_master_nothing_is_touched(void **state)
 }
 
 /* Nothing is lost to a ring that is off, or full. */
-static void a_generator_waits_for_descriptors(void **state)
-{
+static void a_generator_waits_for_descriptors(void **state) {
 	struct ixdp_wire_stats stats;
 	struct nic_memory *mem;
 
@@ -574,8 +576,43 @@ static void a_generator_waits_for_descriptors(void **state)
 	rig_close_clean();
 }
 
-static void what_waits_in_the_packet_buffer_is_not_drained(void **state)
-{
+static unsigned in_turn(const uint8_t *frame, size_t len, void *arg) {
+	unsigned *turn = arg;
+
+	(void)frame, (void)len;
+	return (*turn)++ % 2;
+}
+
+/* Also for frames that come while others wait, even to a queue that may drop. */
+static void a_blocked_frame_blocks_what_arrives_later(void **state) {
+	unsigned turn = 0;
+	struct nic_memory *mem;
+
+	(void)state;
+	rig_open("");
+	mem = rig.mem;
+	softnic_close(rig.nic);
+	assert_int_equal(softnic_open(&rig.nic, "t,peer=gen,drop=on,count=10"), 0);
+	softnic_dma_map(rig.nic, mem, sizeof(*mem), IOVA);
+	softnic_bus_master(rig.nic, true);
+	softnic_steer(rig.nic, in_turn, &turn);
+	rx_start(0, 2, ADVANCED, false);
+	rx_start(1, 2, ADVANCED, true);
+	rx_give(1, 0, 8);
+	for (unsigned i = 0; i < 10; i++) {
+		softnic_advance_ns(1000000);
+		step();
+	}
+	assert_int_equal(rd(REG_N(RDH, 1)), 0);
+	rx_give(0, 0, 8);
+	step();
+	assert_int_equal(rd(REG_N(RDH, 0)), 5);
+	assert_int_equal(rd(REG_N(RDH, 1)), 5);
+	assert_int_equal(rd(REG_QPRDC), 0);
+	rig_close_clean();
+}
+
+static void what_waits_in_the_packet_buffer_is_not_drained(void **state) {
 	struct ixdp_wire_stats stats;
 
 	(void)state;
@@ -593,8 +630,7 @@ static void what_waits_in_the_packet_buffer_is_not_drained(void **state)
 	rig_close_clean();
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_frame_is_written_and_given_back),
 	    cmocka_unit_test(legacy_descriptors_keep_their_address),
@@ -612,9 +648,11 @@ int main(void)
 	    cmocka_unit_test(lengths_are_limited),
 	    cmocka_unit_test(bad_frames_come_only_when_asked_for),
 	    cmocka_unit_test(l2_filter),
+	    cmocka_unit_test(the_address_of_the_eeprom_is_received),
 	    cmocka_unit_test(a_buffer_may_span_two_mappings),
 	    cmocka_unit_test(without_bus_master_nothing_is_touched),
 	    cmocka_unit_test(a_generator_waits_for_descriptors),
+	    cmocka_unit_test(a_blocked_frame_blocks_what_arrives_later),
 	    cmocka_unit_test(what_waits_in_the_packet_buffer_is_not_drained),
 	};
 

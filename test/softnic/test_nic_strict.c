@@ -4,94 +4,79 @@
 
 enum { ADVANCED = SRRCTL_DESCTYPE_ADVANCED };
 
-static void reserved_bits(void)
-{
+static void reserved_bits(void) {
 	wr(REG_DTXMXSZRQ, 0xFFFF);
 }
 
-static void reserved_bits_cleared(void)
-{
+static void reserved_bits_cleared(void) {
 	wr(REG_HLREG0, 0);
 }
 
-static void misaligned_ring(void)
-{
+static void misaligned_ring(void) {
 	wr(REG_RDBAL, (uint32_t)IOVA + 64);
 }
 
-static void odd_ring_length(void)
-{
+static void odd_ring_length(void) {
 	wr(REG_N(TDLEN, 5), 129 * 16);
 }
 
-static void read_only(void)
-{
+static void read_only(void) {
 	wr(REG_LINKS, 0);
 }
 
-static void fctrl_while_receiving(void)
-{
+static void fctrl_while_receiving(void) {
 	wr(REG_RXCTRL, RXCTRL_RXEN);
 	wr(REG_FCTRL, FCTRL_BAM);
 }
 
-static void rx_head_while_enabled(void)
-{
+static void rx_head_while_enabled(void) {
 	rx_start(0, 2, ADVANCED, true);
 	wr(REG_RDH, 0);
 }
 
-static void tx_head_while_enabled(void)
-{
+static void tx_head_while_enabled(void) {
 	tx_start(0);
 	wr(REG_TDH, 0);
 }
 
-static void rx_tail_before_enable(void)
-{
+static void rx_tail_before_enable(void) {
 	rx_prepare(0, 2, ADVANCED, true);
 	wr(REG_RDT, 5);
 	rx_enable(0);
 }
 
-static void rx_doorbell_before_enable(void)
-{
+static void rx_doorbell_before_enable(void) {
 	rx_prepare(0, 2, ADVANCED, true);
 	ring_doorbell(REG_RDT, 5);
 	rx_enable(0);
 }
 
-static void tx_tail_before_enable(void)
-{
+static void tx_tail_before_enable(void) {
 	tx_prepare(0);
 	wr(REG_TDT, 1);
 	wr(REG_TXDCTL, TXDCTL_ENABLE);
 }
 
-static void rx_tail_outside(void)
-{
+static void rx_tail_outside(void) {
 	rx_start(0, 2, ADVANCED, true);
 	ring_doorbell(REG_RDT, RING);
 	inject(60, 0);
 	step();
 }
 
-static void tx_tail_outside(void)
-{
+static void tx_tail_outside(void) {
 	tx_start(0);
 	ring_doorbell(REG_TDT, RING);
 	step();
 }
 
 /* The whole ring at once: head and tail are equal, and the device sees nothing. */
-static void rx_whole_ring_by_register(void)
-{
+static void rx_whole_ring_by_register(void) {
 	rx_start(0, 2, ADVANCED, true);
 	wr(REG_RDT, 0);
 }
 
-static void rx_whole_ring_by_doorbell(void)
-{
+static void rx_whole_ring_by_doorbell(void) {
 	rx_start(0, 2, ADVANCED, false);
 	rx_give(0, 0, 10);
 	inject(60, 0);
@@ -101,8 +86,7 @@ static void rx_whole_ring_by_doorbell(void)
 	step();
 }
 
-static void tx_overrun(void)
-{
+static void tx_overrun(void) {
 	tx_start(0);
 	rig.hold = true;
 	for (unsigned i = 0; i < RING; i++)
@@ -113,42 +97,36 @@ static void tx_overrun(void)
 	step();
 }
 
-static void ring_not_mapped(void)
-{
+static void ring_not_mapped(void) {
 	rx_prepare(0, 2, ADVANCED, true);
 	wr(REG_RDBAH, 0);
 	wr(REG_RXDCTL, RXDCTL_ENABLE);
 }
 
-static void ring_partly_mapped(void)
-{
+static void ring_partly_mapped(void) {
 	tx_prepare(0);
 	wr(REG_TDLEN, 0xFFF80);
 	wr(REG_TDBAL, (uint32_t)(IOVA + sizeof(*rig.mem) - 4096) & ~127u);
 	wr(REG_TXDCTL, TXDCTL_ENABLE);
 }
 
-static void ring_of_no_length(void)
-{
+static void ring_of_no_length(void) {
 	tx_prepare(0);
 	wr(REG_TDLEN, 0);
 	wr(REG_TXDCTL, TXDCTL_ENABLE);
 }
 
-static void no_buffer_size(void)
-{
+static void no_buffer_size(void) {
 	rx_prepare(0, 0, ADVANCED, true);
 	wr(REG_RXDCTL, RXDCTL_ENABLE);
 }
 
-static void header_split(void)
-{
+static void header_split(void) {
 	rx_prepare(0, 2, 5, true);
 	wr(REG_RXDCTL, RXDCTL_ENABLE);
 }
 
-static void dca_bit(void)
-{
+static void dca_bit(void) {
 	rx_prepare(0, 2, ADVANCED, true);
 	wr(REG_DCA_RXCTRL, rd(REG_DCA_RXCTRL) | DCA_RXCTRL_MUST_BE_0);
 	rx_enable(0);
@@ -158,14 +136,12 @@ static void dca_bit(void)
 	step();
 }
 
-static void tx_queue_64(void)
-{
+static void tx_queue_64(void) {
 	tx_prepare(64);
 	wr(REG_N(TXDCTL, 64), TXDCTL_ENABLE);
 }
 
-static void send_one(size_t len, size_t paylen, uint64_t bits)
-{
+static void send_one(size_t len, size_t paylen, uint64_t bits) {
 	tx_start(0);
 	make_frame(rig.mem->tx_data[0][0], 60, 0);
 	tx_put(0, 0, len, paylen, bits);
@@ -173,34 +149,28 @@ static void send_one(size_t len, size_t paylen, uint64_t bits)
 	step();
 }
 
-static void empty_frame(void)
-{
+static void empty_frame(void) {
 	send_one(0, 0, TX_EOP_IFCS);
 }
 
-static void wrong_paylen(void)
-{
+static void wrong_paylen(void) {
 	send_one(60, 64, TX_EOP_IFCS);
 }
 
-static void no_fcs(void)
-{
+static void no_fcs(void) {
 	send_one(60, 60, TXD_EOP);
 	assert_int_equal(rig.sent, 0); /* no receiver would take it */
 }
 
-static void segmentation(void)
-{
+static void segmentation(void) {
 	send_one(60, 60, TX_EOP_IFCS | UINT64_C(1) << 31);
 }
 
-static void unknown_descriptor(void)
-{
+static void unknown_descriptor(void) {
 	send_one(60, 60, TX_EOP_IFCS | UINT64_C(8) << 20);
 }
 
-static void too_long(void)
-{
+static void too_long(void) {
 	send_one(15869, 15869, TX_EOP_IFCS);
 }
 
@@ -240,8 +210,7 @@ static const struct {
     {"too long", too_long, "TDT[0]: ", "15.5 KB"},
 };
 
-static void each_violation_is_reported(void **state)
-{
+static void each_violation_is_reported(void **state) {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		rig_open("");
@@ -256,8 +225,7 @@ static void each_violation_is_reported(void **state)
 	}
 }
 
-static void strict_off_is_silent(void **state)
-{
+static void strict_off_is_silent(void **state) {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		rig_open(",strict=off");
@@ -268,8 +236,7 @@ static void strict_off_is_silent(void **state)
 	}
 }
 
-static void what_is_allowed_is_not_reported(void **state)
-{
+static void what_is_allowed_is_not_reported(void **state) {
 	(void)state;
 	rig_open("");
 	wr(REG_FCTRL, FCTRL_BAM);
@@ -288,8 +255,7 @@ static void what_is_allowed_is_not_reported(void **state)
 	rig_close_clean();
 }
 
-static void a_queue_whose_head_was_written_stops(void **state)
-{
+static void a_queue_whose_head_was_written_stops(void **state) {
 	static const char *const options[] = {"", ",strict=off"};
 
 	(void)state;
@@ -320,8 +286,7 @@ static void a_queue_whose_head_was_written_stops(void **state)
 	}
 }
 
-static void dca_bit_corrupts_whether_strict_or_not(void **state)
-{
+static void dca_bit_corrupts_whether_strict_or_not(void **state) {
 	static const char *const options[] = {"", ",strict=off"};
 
 	(void)state;
@@ -338,8 +303,7 @@ static void dca_bit_corrupts_whether_strict_or_not(void **state)
 	}
 }
 
-static void stray_dma_is_reported_always_and_not_done(void **state)
-{
+static void stray_dma_is_reported_always_and_not_done(void **state) {
 	static const char *const options[] = {"", ",strict=off"};
 
 	(void)state;
@@ -396,8 +360,7 @@ struct log {
 	char last[512];
 };
 
-static void on_log(enum ixdp_log_level level, const char *line, void *arg)
-{
+static void on_log(enum ixdp_log_level level, const char *line, void *arg) {
 	struct log *log = arg;
 
 	assert_int_equal(level, IXDP_LOG_WARNING);
@@ -405,8 +368,7 @@ static void on_log(enum ixdp_log_level level, const char *line, void *arg)
 	snprintf(log->last, sizeof(log->last), "%s", line);
 }
 
-static void each_register_is_logged_once(void **state)
-{
+static void each_register_is_logged_once(void **state) {
 	struct log log = {0};
 
 	(void)state;
@@ -424,8 +386,7 @@ static void each_register_is_logged_once(void **state)
 	rig_close();
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(each_violation_is_reported),
 	    cmocka_unit_test(strict_off_is_silent),

@@ -2,13 +2,11 @@
 /* The transmit side of the software NIC: gathering, padding, completion, stalls. */
 #include "nic_rig.h"
 
-static void fill(unsigned i, size_t len, unsigned seed)
-{
+static void fill(unsigned i, size_t len, unsigned seed) {
 	make_frame(rig.mem->tx_data[0][i], len, seed);
 }
 
-static void a_frame_leaves_and_is_done(void **state)
-{
+static void a_frame_leaves_and_is_done(void **state) {
 	(void)state;
 	rig_open("");
 	tx_start(0);
@@ -35,8 +33,7 @@ static void a_frame_leaves_and_is_done(void **state)
 	rig_close_clean();
 }
 
-static void legacy_descriptors_are_sent_too(void **state)
-{
+static void legacy_descriptors_are_sent_too(void **state) {
 	(void)state;
 	rig_open("");
 	tx_start(0);
@@ -51,8 +48,7 @@ static void legacy_descriptors_are_sent_too(void **state)
 	rig_close_clean();
 }
 
-static void done_is_only_what_asked_for_it(void **state)
-{
+static void done_is_only_what_asked_for_it(void **state) {
 	(void)state;
 	rig_open("");
 	tx_start(0);
@@ -68,8 +64,7 @@ static void done_is_only_what_asked_for_it(void **state)
 	rig_close_clean();
 }
 
-static void several_descriptors_make_one_frame(void **state)
-{
+static void several_descriptors_make_one_frame(void **state) {
 	uint8_t frame[300];
 
 	(void)state;
@@ -98,12 +93,19 @@ static void several_descriptors_make_one_frame(void **state)
 	rig_close_clean();
 }
 
-static void short_frames_are_padded_if_so_set(void **state)
-{
+static void short_frames_are_padded_if_so_set(void **state) {
 	static const uint8_t zeros[43];
 
 	(void)state;
 	rig_open("");
+	tx_start(1);
+	for (unsigned i = 0; i < 2;
+	     i++) /* what the NIC copied before must not show in the padding */
+		tx_put(1, i, 50, i ? 0 : 100, TXD_IFCS | (i ? TXD_EOP : 0));
+	ring_doorbell(REG_N(TDT, 1), 2);
+	step();
+	assert_int_equal(rig.len, 100);
+	rd(REG_GOTCL);
 	tx_start(0);
 	for (unsigned i = 0; i < 3; i++) {
 		fill(i, 60, i);
@@ -127,8 +129,7 @@ static void short_frames_are_padded_if_so_set(void **state)
 	rig_close_clean();
 }
 
-static void a_queue_runs_only_with_both_switches_on(void **state)
-{
+static void a_queue_runs_only_with_both_switches_on(void **state) {
 	(void)state;
 	rig_open("");
 	tx_prepare(0);
@@ -150,8 +151,7 @@ static void a_queue_runs_only_with_both_switches_on(void **state)
 	rig_close_clean();
 }
 
-static void a_held_frame_leaves_once(void **state)
-{
+static void a_held_frame_leaves_once(void **state) {
 	(void)state;
 	rig_open("");
 	tx_start(0);
@@ -174,8 +174,7 @@ static void a_held_frame_leaves_once(void **state)
 	rig_close_clean();
 }
 
-static void without_link_frames_wait(void **state)
-{
+static void without_link_frames_wait(void **state) {
 	struct ixdp_wire_stats stats;
 
 	(void)state;
@@ -201,8 +200,7 @@ static void without_link_frames_wait(void **state)
 }
 
 /* MAC loopback empties the TX ring even without link: how a stuck card is flushed. */
-static void loopback_comes_back_and_needs_no_link(void **state)
-{
+static void loopback_comes_back_and_needs_no_link(void **state) {
 	(void)state;
 	rig_open("");
 	tx_start(0);
@@ -226,8 +224,7 @@ static void loopback_comes_back_and_needs_no_link(void **state)
 	rig_close_clean();
 }
 
-static void context_descriptors_are_used_up(void **state)
-{
+static void context_descriptors_are_used_up(void **state) {
 	(void)state;
 	rig_open("");
 	tx_start(0);
@@ -245,8 +242,7 @@ static void context_descriptors_are_used_up(void **state)
 	rig_close_clean();
 }
 
-static void the_ring_goes_round(void **state)
-{
+static void the_ring_goes_round(void **state) {
 	unsigned at = 0;
 
 	(void)state;
@@ -267,8 +263,7 @@ static void the_ring_goes_round(void **state)
 }
 
 /* DPDK 71f39b07b6: without WTHRESH, 40 descriptors without RS are all that the card stands. */
-static void rs_farther_than_40_hangs_the_queue(void **state)
-{
+static void rs_farther_than_40_hangs_the_queue(void **state) {
 	static const struct {
 		unsigned distance, wthresh;
 		bool hangs;
@@ -298,8 +293,7 @@ static void rs_farther_than_40_hangs_the_queue(void **state)
 	}
 }
 
-static void queues_above_63_stall_without_mtqc(void **state)
-{
+static void queues_above_63_stall_without_mtqc(void **state) {
 	(void)state;
 	rig_open(",strict=off");
 	tx_start(64); /* shares memory with queue 0 */
@@ -325,8 +319,7 @@ static void queues_above_63_stall_without_mtqc(void **state)
 	rig_close_clean();
 }
 
-static void every_queue_gets_its_share(void **state)
-{
+static void every_queue_gets_its_share(void **state) {
 	(void)state;
 	rig_open("");
 	for (unsigned q = 0; q < QUEUES; q++) {
@@ -348,8 +341,7 @@ static void every_queue_gets_its_share(void **state)
 	rig_close_clean();
 }
 
-static void queue_counters_are_where_tqsm_says(void **state)
-{
+static void queue_counters_are_where_tqsm_says(void **state) {
 	(void)state;
 	rig_open("");
 	tx_start(2);
@@ -368,8 +360,7 @@ static void queue_counters_are_where_tqsm_says(void **state)
 	rig_close_clean();
 }
 
-static void a_frame_may_span_two_mappings(void **state)
-{
+static void a_frame_may_span_two_mappings(void **state) {
 	static _Alignas(4096) uint8_t low[4096], high[4096];
 	uint64_t iova = IOVA + (UINT64_C(1) << 40);
 	uint8_t frame[100];
@@ -391,8 +382,7 @@ static void a_frame_may_span_two_mappings(void **state)
 	rig_close_clean();
 }
 
-static void mappings_come_and_go(void **state)
-{
+static void mappings_come_and_go(void **state) {
 	static _Alignas(4096) uint8_t page[4096];
 	uint64_t iova = IOVA + (UINT64_C(1) << 40);
 
@@ -429,8 +419,7 @@ static void mappings_come_and_go(void **state)
 	rig_close();
 }
 
-static void reset_empties_everything(void **state)
-{
+static void reset_empties_everything(void **state) {
 	(void)state;
 	rig_open("");
 	tx_start(0);
@@ -444,6 +433,11 @@ static void reset_empties_everything(void **state)
 	wr(REG_CTRL, CTRL_RST);
 	rig.hold = false;
 	assert_int_equal(rd(REG_TDT), 0);
+	tx_prepare(0); /* but not enabled */
+	wr(REG_DMATXCTL, rd(REG_DMATXCTL) | DMATXCTL_TE);
+	ring_doorbell(REG_TDT, 1);
+	step();
+	assert_int_equal(rig.sent, 0);
 	tx_start(0);
 	rx_start(0, 2, SRRCTL_DESCTYPE_ADVANCED, false);
 	rx_give(0, 0, 8);
@@ -453,8 +447,7 @@ static void reset_empties_everything(void **state)
 	rig_close_clean();
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_frame_leaves_and_is_done),
 	    cmocka_unit_test(legacy_descriptors_are_sent_too),
