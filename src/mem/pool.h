@@ -53,8 +53,9 @@ void pool_flush(struct ixdp_pool *pool);
 
 /*
  * The pool that ports share which were given none: made at first use, big enough for `needed` and
- * as much again, ordinary pages allowed only if `ordinary`; gone with the last reference.
- * pool_default() counts a reference, pool_default_put() gives it back.
+ * as much again, ordinary pages allowed only if `ordinary`; gone with the last reference, unless
+ * callers still have buffers of it: a log line then leaves it to them. pool_default() counts a
+ * reference, pool_default_put() gives it back.
  */
 int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary);
 void pool_default_put(struct ixdp_pool *pool);
