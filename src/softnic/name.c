@@ -16,8 +16,7 @@ static const char *const split_keys[] = {"peer", "fault"};
 
 static const char *const reserved[] = {"gen", "loop", "pcap", "tap", "unix"};
 
-static bool listed(const char *word, const char *const *list, size_t n)
-{
+static bool listed(const char *word, const char *const *list, size_t n) {
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(word, list[i]) == 0)
 			return true;
@@ -25,8 +24,7 @@ static bool listed(const char *word, const char *const *list, size_t n)
 	return false;
 }
 
-static bool word_only(const char *text)
-{
+static bool word_only(const char *text) {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789_-";
 
@@ -34,8 +32,7 @@ static bool word_only(const char *text)
 }
 
 /* Before anything of it is printed: an error is one line. */
-static int check_bytes(const char *text)
-{
+static int check_bytes(const char *text) {
 	for (size_t i = 0; text[i]; i++) {
 		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F)
 			return ixdp_fail(EINVAL, "port name: control character 0x%02x at byte %zu",
@@ -44,8 +41,7 @@ static int check_bytes(const char *text)
 	return 0;
 }
 
-int softnic_port_word(const char *word)
-{
+int softnic_port_word(const char *word) {
 	if (!word_only(word))
 		return ixdp_fail(EINVAL,
 				 "port name \"%.64s\": must be letters, digits, '_' or '-', at "
@@ -61,8 +57,7 @@ int softnic_port_word(const char *word)
 
 /* Ends the part at its first separator that no backslash protects; returns what follows, or NULL.
  */
-static char *cut(char *part, char separator)
-{
+static char *cut(char *part, char separator) {
 	for (; *part; part++) {
 		if (*part == '\\' && part[1]) {
 			part++;
@@ -75,8 +70,7 @@ static char *cut(char *part, char separator)
 }
 
 /* Takes the backslashes out, in place. */
-static void resolve(char *value)
-{
+static void resolve(char *value) {
 	char *to = value;
 
 	for (const char *from = value; *from; from++) {
@@ -87,8 +81,7 @@ static void resolve(char *value)
 	*to = '\0';
 }
 
-static int check_escapes(const char *name, const char *key, const char *value)
-{
+static int check_escapes(const char *name, const char *key, const char *value) {
 	for (; *value; value++) {
 		if (*value != '\\')
 			continue;
@@ -102,8 +95,7 @@ static int check_escapes(const char *name, const char *key, const char *value)
 	return 0;
 }
 
-static int parse_option(struct softnic_name *parsed, char *text)
-{
+static int parse_option(struct softnic_name *parsed, char *text) {
 	struct softnic_option *option = &parsed->options[parsed->n_options];
 	char *equals = strchr(text, '=');
 	int err;
@@ -132,8 +124,7 @@ static int parse_option(struct softnic_name *parsed, char *text)
 	return 0;
 }
 
-static int parse_text(struct softnic_name *parsed)
-{
+static int parse_text(struct softnic_name *parsed) {
 	char *next = cut(parsed->text, ',');
 	int err = softnic_port_word(parsed->text);
 	unsigned options = 1;
@@ -145,6 +136,7 @@ static int parse_text(struct softnic_name *parsed)
 		return 0;
 	for (const char *p = next; *p; p++)
 		options += *p == ','; /* a protected comma too: one too many does no harm */
+	parsed->n_options = 0;
 	parsed->options = calloc(options, sizeof(*parsed->options));
 	if (!parsed->options)
 		return ixdp_fail(ENOMEM, "soft:%s: out of memory", parsed->name);
@@ -159,8 +151,7 @@ static int parse_text(struct softnic_name *parsed)
 	return 0;
 }
 
-int softnic_name_parse(struct softnic_name *parsed, const char *text)
-{
+int softnic_name_parse(struct softnic_name *parsed, const char *text) {
 	int err = check_bytes(text);
 
 	*parsed = (struct softnic_name){0};
@@ -175,15 +166,13 @@ int softnic_name_parse(struct softnic_name *parsed, const char *text)
 	return err;
 }
 
-void softnic_name_free(struct softnic_name *parsed)
-{
+void softnic_name_free(struct softnic_name *parsed) {
 	free(parsed->options);
 	free(parsed->text);
 	*parsed = (struct softnic_name){0};
 }
 
-const char *softnic_name_get(const struct softnic_name *parsed, const char *key)
-{
+const char *softnic_name_get(const struct softnic_name *parsed, const char *key) {
 	for (unsigned i = 0; i < parsed->n_options; i++) {
 		if (strcmp(parsed->options[i].key, key) == 0)
 			return parsed->options[i].value;
@@ -191,8 +180,7 @@ const char *softnic_name_get(const struct softnic_name *parsed, const char *key)
 	return NULL;
 }
 
-int softnic_value_split(char *value, char **parts, unsigned max)
-{
+int softnic_value_split(char *value, char **parts, unsigned max) {
 	unsigned n = 0;
 
 	while (value) {

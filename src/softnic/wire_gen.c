@@ -9,8 +9,13 @@
 #include <string.h>
 
 enum {
-	BURST_MIN = 32, /* frames that may pile up while nobody looks, at least */
-	BURST_MS = 1,	/* or so many milliseconds' worth: what a thread not scheduled misses */
+	/*
+	 * What may pile up while the NIC's thread is not scheduled, at least 32 frames. A generator
+	 * that waits for room may catch up on more than one that then loses frames.
+	 */
+	BURST_MIN = 32,
+	BURST_MS_WAITS = 10,
+	BURST_MS_DROPS = 1,
 };
 
 struct gen {
@@ -30,8 +35,7 @@ struct gen {
 	uint8_t data[IXDP_FRAME_MAX];
 };
 
-static const uint8_t *gen_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc)
-{
+static const uint8_t *gen_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc) {
 	struct gen *gen = (struct gen *)wire;
 
 	*bad_crc = false;
@@ -45,8 +49,7 @@ static const uint8_t *gen_peek(struct wire *wire, uint64_t now_ns, size_t *len, 
 	return gen->data;
 }
 
-static void gen_stop(struct wire *wire)
-{
+static void gen_stop(struct wire *wire) {
 	struct gen *gen = (struct gen *)wire;
 
 	gen->left = 0;
@@ -55,8 +58,7 @@ static void gen_stop(struct wire *wire)
 }
 
 /* The next frame is the next flow's; after the last one they all begin again, one number on. */
-static void gen_pop(struct wire *wire)
-{
+static void gen_pop(struct wire *wire) {
 	struct gen *gen = (struct gen *)wire;
 
 	if (!gen->ready)
@@ -74,8 +76,7 @@ static void gen_pop(struct wire *wire)
 		gen_stop(wire);
 }
 
-static bool gen_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns)
-{
+static bool gen_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns) {
 	struct gen *gen = (struct gen *)wire;
 
 	(void)now_ns;
@@ -84,8 +85,7 @@ static bool gen_send(struct wire *wire, const uint8_t *frame, size_t len, uint64
 	return true;
 }
 
-static void gen_stats(struct wire *wire, struct ixdp_wire_stats *stats)
-{
+static void gen_stats(struct wire *wire, struct ixdp_wire_stats *stats) {
 	struct gen *gen = (struct gen *)wire;
 
 	*stats = gen->totals;
@@ -93,8 +93,7 @@ static void gen_stats(struct wire *wire, struct ixdp_wire_stats *stats)
 	wire_sink_stats(&gen->sink, stats);
 }
 
-static void gen_close(struct wire *wire)
-{
+static void gen_close(struct wire *wire) {
 	struct gen *gen = (struct gen *)wire;
 
 	wire_source_remove(&gen->source);
@@ -112,8 +111,7 @@ static const struct wire_ops gen_ops = {
     .close = gen_close,
 };
 
-static int read_drop(const struct wire_request *request, bool *drop)
-{
+static int read_drop(const struct wire_request *request, bool *drop) {
 	const char *text = softnic_name_get(request->name, "drop");
 
 	*drop = text && strcmp(text, "on") == 0;
@@ -123,8 +121,7 @@ static int read_drop(const struct wire_request *request, bool *drop)
 	return 0;
 }
 
-static int read_options(struct gen *gen, const struct wire_request *request)
-{
+static int read_options(struct gen *gen, const struct wire_request *request) {
 	uint64_t size = IXDP_FRAME_MIN;
 	struct ixdp_rate rate;
 	double pps = 0;
@@ -147,15 +144,14 @@ static int read_options(struct gen *gen, const struct wire_request *request)
 	gen->totals.finite = gen->left != UINT64_MAX;
 	gen->paced = pps > 0;
 	if (gen->paced) {
-		double pile = pps * BURST_MS / 1e3;
+		double pile = pps * (drop ? BURST_MS_DROPS : BURST_MS_WAITS) / 1e3;
 
 		ixdp_pacer_init(&gen->pacer, pps, pile > BURST_MIN ? (unsigned)pile : BURST_MIN);
 	}
 	return 0;
 }
 
-int wire_gen_open(struct wire **wire, const struct wire_request *request)
-{
+int wire_gen_open(struct wire **wire, const struct wire_request *request) {
 	struct gen *gen = calloc(1, sizeof(*gen));
 	uint16_t generator = ixdp_frame_generator();
 	int err;

@@ -69,8 +69,8 @@ struct capture {
 /* --- playing ------------------------------------------------------------------------------- */
 
 /* What cannot be played as it stands. 0, or -EINVAL with ixdp_error(). */
-static int check_record(const struct source *in, uint64_t number, const struct pcap_pkthdr *header)
-{
+static int check_record(const struct source *in, uint64_t number,
+			const struct pcap_pkthdr *header) {
 	unsigned long long n = number;
 
 	if (header->caplen != header->len)
@@ -85,8 +85,7 @@ static int check_record(const struct source *in, uint64_t number, const struct p
 }
 
 /* Reads record `number`. 1; 0 at the end of the file; -EINVAL with ixdp_error(). */
-static int read_record(struct source *in, uint64_t number)
-{
+static int read_record(struct source *in, uint64_t number) {
 	int rc = pcap_next_ex(in->file, &in->header, &in->frame);
 
 	if (rc == 1)
@@ -103,8 +102,7 @@ static int read_record(struct source *in, uint64_t number)
 	return 1;
 }
 
-static bool has_frame(struct source *in)
-{
+static bool has_frame(struct source *in) {
 	if (in->stopped || in->played == in->records)
 		return false;
 	if (in->frame || read_record(in, in->played + 1) == 1)
@@ -116,8 +114,7 @@ static bool has_frame(struct source *in)
 }
 
 /* Keeps the gaps of the file; where its clock goes back, there is none. */
-static bool due_by_file(struct source *in, uint64_t now_ns)
-{
+static bool due_by_file(struct source *in, uint64_t now_ns) {
 	uint64_t stamp =
 	    (uint64_t)in->header->ts.tv_sec * SECOND + (uint64_t)in->header->ts.tv_usec;
 	int64_t gap;
@@ -134,8 +131,7 @@ static bool due_by_file(struct source *in, uint64_t now_ns)
 	return now_ns >= in->due_ns;
 }
 
-static const uint8_t *capture_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc)
-{
+static const uint8_t *capture_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc) {
 	struct source *in = &((struct capture *)wire)->in;
 
 	if (!has_frame(in))
@@ -150,8 +146,7 @@ static const uint8_t *capture_peek(struct wire *wire, uint64_t now_ns, size_t *l
 	return in->frame;
 }
 
-static void capture_pop(struct wire *wire)
-{
+static void capture_pop(struct wire *wire) {
 	struct capture *capture = (struct capture *)wire;
 	struct source *in = &capture->in;
 
@@ -166,22 +161,19 @@ static void capture_pop(struct wire *wire)
 	in->played++;
 }
 
-static void capture_stop(struct wire *wire)
-{
+static void capture_stop(struct wire *wire) {
 	((struct capture *)wire)->in.stopped = true;
 }
 
 /* --- capturing ----------------------------------------------------------------------------- */
 
-static void write_failed(struct target *out)
-{
+static void write_failed(struct target *out) {
 	if (out->unwritten++ == 0)
 		ixdp_log(IXDP_LOG_ERROR, "%s: cannot write, the capture ends here: %s", out->path,
 			 strerror(errno));
 }
 
-static void capture_write(struct target *out, const uint8_t *frame, size_t len, uint64_t now_ns)
-{
+static void capture_write(struct target *out, const uint8_t *frame, size_t len, uint64_t now_ns) {
 	struct pcap_pkthdr header = {.caplen = (uint32_t)len, .len = (uint32_t)len};
 	uint64_t stamp;
 
@@ -202,8 +194,7 @@ static void capture_write(struct target *out, const uint8_t *frame, size_t len, 
 		write_failed(out);
 }
 
-static bool capture_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns)
-{
+static bool capture_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns) {
 	struct capture *capture = (struct capture *)wire;
 
 	wire_count_from_port(&capture->totals, len);
@@ -214,8 +205,7 @@ static bool capture_send(struct wire *wire, const uint8_t *frame, size_t len, ui
 
 /* --- opening and closing ------------------------------------------------------------------- */
 
-static void capture_stats(struct wire *wire, struct ixdp_wire_stats *stats)
-{
+static void capture_stats(struct wire *wire, struct ixdp_wire_stats *stats) {
 	struct capture *capture = (struct capture *)wire;
 
 	*stats = capture->totals;
@@ -223,8 +213,7 @@ static void capture_stats(struct wire *wire, struct ixdp_wire_stats *stats)
 	    stats->source && (capture->in.stopped || capture->in.played == capture->in.records);
 }
 
-static void close_target(struct target *out)
-{
+static void close_target(struct target *out) {
 	if (!out->file)
 		return;
 	if (pcap_dump_flush(out->file) && out->unwritten == 0)
@@ -237,8 +226,7 @@ static void close_target(struct target *out)
 	pcap_close(out->format);
 }
 
-static void capture_free(struct capture *capture)
-{
+static void capture_free(struct capture *capture) {
 	close_target(&capture->out);
 	if (capture->in.file)
 		pcap_close(capture->in.file);
@@ -247,8 +235,7 @@ static void capture_free(struct capture *capture)
 	free(capture);
 }
 
-static void capture_close(struct wire *wire)
-{
+static void capture_close(struct wire *wire) {
 	struct capture *capture = (struct capture *)wire;
 
 	wire_plug_out(&capture->plug);
@@ -264,8 +251,7 @@ static const struct wire_ops capture_ops = {
     .close = capture_close,
 };
 
-static int check_format(const struct source *in)
-{
+static int check_format(const struct source *in) {
 	int link = pcap_datalink(in->file);
 
 	if (link != DLT_EN10MB)
@@ -278,8 +264,7 @@ static int check_format(const struct source *in)
 }
 
 /* Begins to read the file at fd, which stays open. */
-static int start_reading(struct source *in, int fd)
-{
+static int start_reading(struct source *in, int fd) {
 	char why[PCAP_ERRBUF_SIZE];
 	int copy = dup(fd);
 	FILE *stream = copy < 0 || lseek(fd, 0, SEEK_SET) < 0 ? NULL : fdopen(copy, "r");
@@ -299,8 +284,7 @@ static int start_reading(struct source *in, int fd)
 }
 
 /* Reads all of it to see that it can be played, then goes back to the start. */
-static int scan(struct source *in, int fd)
-{
+static int scan(struct source *in, int fd) {
 	int rc = start_reading(in, fd);
 
 	if (rc)
@@ -315,8 +299,7 @@ static int scan(struct source *in, int fd)
 	return start_reading(in, fd);
 }
 
-static int open_source(struct source *in, struct stat *file)
-{
+static int open_source(struct source *in, struct stat *file) {
 	/* Non-blocking: opening a pipe must not wait for who writes it. */
 	int fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int err;
@@ -338,8 +321,7 @@ static int open_source(struct source *in, struct stat *file)
  * Opens OUT but does not yet touch what is in it. in: the file that is played, of which nothing may
  * be overwritten; NULL for none.
  */
-static int open_output(const char *path, const struct stat *in)
-{
+static int open_output(const char *path, const struct stat *in) {
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
 	struct stat out;
 	int err = 0;
@@ -361,8 +343,7 @@ static int open_output(const char *path, const struct stat *in)
 	return err;
 }
 
-static int open_target(struct target *out, const struct stat *in)
-{
+static int open_target(struct target *out, const struct stat *in) {
 	int fd = open_output(out->path, in);
 	FILE *stream;
 
@@ -389,8 +370,7 @@ static int open_target(struct target *out, const struct stat *in)
 	return 0;
 }
 
-static int read_rate(struct capture *capture, const struct wire_request *request)
-{
+static int read_rate(struct capture *capture, const struct wire_request *request) {
 	const char *text = softnic_name_get(request->name, "rate");
 	struct source *in = &capture->in;
 	struct ixdp_rate rate;
@@ -420,8 +400,7 @@ static int read_rate(struct capture *capture, const struct wire_request *request
 	return 0;
 }
 
-static int read_paths(struct capture *capture, const struct wire_request *request)
-{
+static int read_paths(struct capture *capture, const struct wire_request *request) {
 	for (int i = 0; i < 2; i++) {
 		if (!request->args[i] || !request->args[i][0])
 			continue;
@@ -437,10 +416,9 @@ static int read_paths(struct capture *capture, const struct wire_request *reques
 			 request->name->name);
 }
 
-int wire_pcap_open(struct wire **wire, const struct wire_request *request)
-{
+int wire_pcap_open(struct wire **wire, const struct wire_request *request) {
 	struct capture *capture = calloc(1, sizeof(*capture));
-	struct stat in;
+	struct stat in = {0};
 	int err;
 
 	if (!capture)
