@@ -42,13 +42,11 @@ struct ixdp_frame_checker {
 	struct generator *generators[GENERATORS];
 };
 
-struct ixdp_frame_checker *ixdp_frame_checker_new(void)
-{
+struct ixdp_frame_checker *ixdp_frame_checker_new(void) {
 	return calloc(1, sizeof(struct ixdp_frame_checker));
 }
 
-void ixdp_frame_checker_free(struct ixdp_frame_checker *checker)
-{
+void ixdp_frame_checker_free(struct ixdp_frame_checker *checker) {
 	if (!checker)
 		return;
 	for (unsigned g = 0; g < GENERATORS; g++) {
@@ -61,8 +59,7 @@ void ixdp_frame_checker_free(struct ixdp_frame_checker *checker)
 	free(checker);
 }
 
-static struct flow *new_block(struct ixdp_frame_checker *checker)
-{
+static struct flow *new_block(struct ixdp_frame_checker *checker) {
 	struct flow *block;
 
 	if (checker->blocks == MAX_BLOCKS)
@@ -77,8 +74,7 @@ static struct flow *new_block(struct ixdp_frame_checker *checker)
 }
 
 /* NULL: no memory for it, or all that the checker may have is in use. */
-static struct flow *find_flow(struct ixdp_frame_checker *checker, const struct ixdp_frame_id *id)
-{
+static struct flow *find_flow(struct ixdp_frame_checker *checker, const struct ixdp_frame_id *id) {
 	struct generator *generator = checker->generators[id->generator];
 	struct flow **block;
 
@@ -98,15 +94,13 @@ static struct flow *find_flow(struct ixdp_frame_checker *checker, const struct i
 }
 
 /* This thread alone writes the count, others read it. */
-static void add(uint64_t *count, uint64_t n)
-{
+static void add(uint64_t *count, uint64_t n) {
 	__atomic_store_n(count, *count + n, __ATOMIC_RELAXED);
 }
 
 /* A frame whose number is behind the expected one. */
 static void follow_late(struct ixdp_frame_counts *counts, struct generator *generator,
-			struct flow *flow, uint64_t behind)
-{
+			struct flow *flow, uint64_t behind) {
 	uint64_t bit = UINT64_C(1) << (behind % WINDOW);
 
 	if (behind < WINDOW && flow->window & bit) {
@@ -123,8 +117,7 @@ static void follow_late(struct ixdp_frame_counts *counts, struct generator *gene
 }
 
 static void follow(struct ixdp_frame_counts *counts, struct generator *generator, struct flow *flow,
-		   uint64_t seq)
-{
+		   uint64_t seq) {
 	uint64_t ahead = seq - flow->next;
 	uint64_t behind = flow->next - 1 - seq;
 
@@ -144,8 +137,7 @@ static void follow(struct ixdp_frame_counts *counts, struct generator *generator
 	add(&generator->seen, 1);
 }
 
-void ixdp_frame_check(struct ixdp_frame_checker *checker, const uint8_t *data, size_t len)
-{
+void ixdp_frame_check(struct ixdp_frame_checker *checker, const uint8_t *data, size_t len) {
 	struct ixdp_frame_counts *counts = &checker->counts;
 	struct ixdp_frame_id id;
 	struct flow *flow;
@@ -169,26 +161,22 @@ void ixdp_frame_check(struct ixdp_frame_checker *checker, const uint8_t *data, s
 }
 
 void ixdp_frame_checker_counts(const struct ixdp_frame_checker *checker,
-			       struct ixdp_frame_counts *counts)
-{
+			       struct ixdp_frame_counts *counts) {
 	*counts = checker->counts;
 }
 
 static const struct generator *load_generator(const struct ixdp_frame_checker *checker,
-					      uint16_t generator)
-{
+					      uint16_t generator) {
 	return __atomic_load_n(&checker->generators[generator], __ATOMIC_ACQUIRE);
 }
 
-uint64_t ixdp_frame_checker_seen(const struct ixdp_frame_checker *checker, uint16_t generator)
-{
+uint64_t ixdp_frame_checker_seen(const struct ixdp_frame_checker *checker, uint16_t generator) {
 	const struct generator *g = load_generator(checker, generator);
 
 	return g ? __atomic_load_n(&g->seen, __ATOMIC_RELAXED) : 0;
 }
 
-uint64_t checker_accounted(const struct ixdp_frame_checker *checker, uint16_t generator)
-{
+uint64_t checker_accounted(const struct ixdp_frame_checker *checker, uint16_t generator) {
 	const struct generator *g = load_generator(checker, generator);
 
 	if (!g)
@@ -197,8 +185,7 @@ uint64_t checker_accounted(const struct ixdp_frame_checker *checker, uint16_t ge
 	       __atomic_load_n(&g->lost, __ATOMIC_RELAXED);
 }
 
-void checker_rejoin(struct ixdp_frame_checker *checker)
-{
+void checker_rejoin(struct ixdp_frame_checker *checker) {
 	checker->first = ANYWHERE;
 	for (unsigned g = 0; g < GENERATORS; g++) {
 		for (unsigned b = 0; checker->generators[g] && b < BLOCKS; b++) {

@@ -61,27 +61,23 @@ enum {
 	MAGIC_OFFSET = offsetof(struct headers, magic),
 };
 
-uint16_t ixdp_frame_generator(void)
-{
+uint16_t ixdp_frame_generator(void) {
 	static uint16_t last;
 
 	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
 /* The two 16-bit words of a number, and the four. */
-static uint32_t words32(uint32_t n)
-{
+static uint32_t words32(uint32_t n) {
 	return (n >> 16) + (n & 0xFFFF);
 }
 
-static uint32_t words64(uint64_t n)
-{
+static uint32_t words64(uint64_t n) {
 	return words32(n >> 32) + words32(n & 0xFFFFFFFF);
 }
 
 /* One's complement sum of 16-bit words (RFC 1071), from a sum of up to 65,535 words of 32 bits. */
-static uint16_t fold(uint64_t sum)
-{
+static uint16_t fold(uint64_t sum) {
 	sum = (sum >> 32) + (sum & 0xFFFFFFFF);
 	sum = (sum >> 16) + (sum & 0xFFFF);
 	sum = (sum >> 16) + (sum & 0xFFFF);
@@ -89,8 +85,7 @@ static uint16_t fold(uint64_t sum)
 }
 
 /* Sum of the bytes as they lie in memory, 4 at a time: byte order does not matter until fold(). */
-static uint64_t sum_bytes(const uint8_t *data, size_t len)
-{
+static uint64_t sum_bytes(const uint8_t *data, size_t len) {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < len; i += 4) {
@@ -103,16 +98,14 @@ static uint64_t sum_bytes(const uint8_t *data, size_t len)
 }
 
 /* First word of a frame's pattern, from which the others follow in steps. */
-static uint64_t pattern_first(uint16_t generator, uint16_t flow, uint64_t seq)
-{
+static uint64_t pattern_first(uint16_t generator, uint16_t flow, uint64_t seq) {
 	uint64_t mixed = (seq ^ (uint64_t)generator << 48 ^ (uint64_t)flow << 32) * PATTERN_STEP;
 
 	return mixed ^ mixed >> 32;
 }
 
 /* Writes the pattern, little endian words, the last one cut; returns its sum_bytes(). */
-static uint64_t pattern_write(uint8_t *data, size_t len, uint64_t word)
-{
+static uint64_t pattern_write(uint8_t *data, size_t len, uint64_t word) {
 	uint64_t sum = 0;
 	uint64_t last;
 
@@ -129,8 +122,7 @@ static uint64_t pattern_write(uint8_t *data, size_t len, uint64_t word)
 }
 
 /* Compares with what pattern_write() writes, and adds up what is really there. */
-static bool pattern_read(const uint8_t *data, size_t len, uint64_t word, uint64_t *sum)
-{
+static bool pattern_read(const uint8_t *data, size_t len, uint64_t word, uint64_t *sum) {
 	uint64_t difference = 0;
 	uint64_t last = 0;
 
@@ -150,8 +142,7 @@ static bool pattern_read(const uint8_t *data, size_t len, uint64_t word, uint64_
 }
 
 uint16_t ixdp_frame_write(const struct ixdp_frame_config *cfg, uint16_t flow, uint64_t seq,
-			  uint8_t *data)
-{
+			  uint8_t *data) {
 	uint16_t ip_len = cfg->size - IP_OFFSET;
 	uint16_t udp_len = cfg->size - UDP_OFFSET;
 	uint16_t src_port = PORT_FIRST + flow; /* wraps: flows keep different ports */
@@ -193,8 +184,7 @@ uint16_t ixdp_frame_write(const struct ixdp_frame_config *cfg, uint16_t flow, ui
 	return cfg->size;
 }
 
-enum ixdp_frame_verdict ixdp_frame_read(const uint8_t *data, size_t len, struct ixdp_frame_id *id)
-{
+enum ixdp_frame_verdict ixdp_frame_read(const uint8_t *data, size_t len, struct ixdp_frame_id *id) {
 	struct headers h;
 	uint64_t sum;
 	uint32_t magic;

@@ -10,8 +10,7 @@
 
 #define LINE_BITS 10e9 /* bits per second of the line, L1 */
 
-static bool is_digit(char c)
-{
+static bool is_digit(char c) {
 	return c >= '0' && c <= '9';
 }
 
@@ -19,8 +18,7 @@ static bool is_digit(char c)
  * Digits, with a decimal point between digits if there is one. Not strtod(): what that reads
  * depends on the locale, and it knows "nan", "0x1p9" and "1e400". NULL: no number.
  */
-static const char *read_number(const char *text, double *value)
-{
+static const char *read_number(const char *text, double *value) {
 	double scale = 1;
 
 	if (!is_digit(*text))
@@ -37,8 +35,7 @@ static const char *read_number(const char *text, double *value)
 	return text;
 }
 
-static double read_prefix(const char **text)
-{
+static double read_prefix(const char **text) {
 	switch (**text) {
 	case 'k':
 		++*text;
@@ -54,8 +51,7 @@ static double read_prefix(const char **text)
 	}
 }
 
-int ixdp_rate_parse(const char *text, struct ixdp_rate *rate)
-{
+int ixdp_rate_parse(const char *text, struct ixdp_rate *rate) {
 	const char *rest = read_number(text, &rate->value);
 
 	if (rest && strcmp(rest, "%") == 0) {
@@ -74,8 +70,7 @@ int ixdp_rate_parse(const char *text, struct ixdp_rate *rate)
 	return 0;
 }
 
-int ixdp_rate_pps(const struct ixdp_rate *rate, unsigned size, double *pps)
-{
+int ixdp_rate_pps(const struct ixdp_rate *rate, unsigned size, double *pps) {
 	double frame_bits = (size + IXDP_FRAME_OVERHEAD) * 8.0;
 	double line = LINE_BITS / frame_bits;
 
@@ -100,8 +95,7 @@ int ixdp_rate_pps(const struct ixdp_rate *rate, unsigned size, double *pps)
 	return err;
 }
 
-void ixdp_pacer_init(struct ixdp_pacer *pacer, double pps, unsigned burst)
-{
+void ixdp_pacer_init(struct ixdp_pacer *pacer, double pps, unsigned burst) {
 	*pacer = (struct ixdp_pacer){.pps = pps, .burst = burst ? burst : 1};
 }
 
@@ -109,8 +103,7 @@ void ixdp_pacer_init(struct ixdp_pacer *pacer, double pps, unsigned burst)
  * Always from the start and the count, never from the frame before: roundings do not add up. What a
  * stall has let pile up beyond a burst counts as sent, and is thereby forgotten.
  */
-unsigned ixdp_pacer_due(struct ixdp_pacer *pacer, uint64_t now_ns, unsigned max)
-{
+unsigned ixdp_pacer_due(struct ixdp_pacer *pacer, uint64_t now_ns, unsigned max) {
 	uint64_t elapsed;
 	uint64_t total;
 	uint64_t due;
@@ -131,7 +124,6 @@ unsigned ixdp_pacer_due(struct ixdp_pacer *pacer, uint64_t now_ns, unsigned max)
 	return due < max ? (unsigned)due : max;
 }
 
-void ixdp_pacer_sent(struct ixdp_pacer *pacer, unsigned frames)
-{
+void ixdp_pacer_sent(struct ixdp_pacer *pacer, unsigned frames) {
 	pacer->sent += frames;
 }

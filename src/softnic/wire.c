@@ -26,8 +26,7 @@ static const struct kind kinds[] = {
 
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
-static bool has_key(const struct kind *kind, const char *key)
-{
+static bool has_key(const struct kind *kind, const char *key) {
 	for (const char *const *k = kind->keys; *k; k++) {
 		if (strcmp(*k, key) == 0)
 			return true;
@@ -35,8 +34,7 @@ static bool has_key(const struct kind *kind, const char *key)
 	return false;
 }
 
-bool wire_knows(const char *key)
-{
+bool wire_knows(const char *key) {
 	for (unsigned i = 0; i < KINDS; i++) {
 		if (has_key(&kinds[i], key))
 			return true;
@@ -45,8 +43,7 @@ bool wire_knows(const char *key)
 }
 
 int wire_option_number(const struct wire_request *request, const char *key, uint64_t min,
-		       uint64_t max, uint64_t *number)
-{
+		       uint64_t max, uint64_t *number) {
 	const char *text = softnic_name_get(request->name, key);
 	char *end;
 
@@ -61,8 +58,7 @@ int wire_option_number(const struct wire_request *request, const char *key, uint
 }
 
 int wire_option_rate(const struct wire_request *request, unsigned size, struct ixdp_rate *rate,
-		     double *pps)
-{
+		     double *pps) {
 	const char *text = softnic_name_get(request->name, "rate");
 	char why[256];
 	int err;
@@ -79,8 +75,7 @@ int wire_option_rate(const struct wire_request *request, unsigned size, struct i
 	return ixdp_fail(-err, "soft:%s: rate=: %s", request->name->name, why);
 }
 
-static const struct kind *find_kind(const char *peer)
-{
+static const struct kind *find_kind(const char *peer) {
 	const struct kind *kind = kinds;
 
 	while (kind->name && (!peer || strcmp(kind->name, peer) != 0))
@@ -88,8 +83,7 @@ static const struct kind *find_kind(const char *peer)
 	return kind;
 }
 
-static int check_keys(const struct kind *kind, const struct wire_request *request)
-{
+static int check_keys(const struct kind *kind, const struct wire_request *request) {
 	for (unsigned i = 0; i < request->name->n_options; i++) {
 		const char *key = request->name->options[i].key;
 
@@ -103,8 +97,7 @@ static int check_keys(const struct kind *kind, const struct wire_request *reques
 }
 
 int wire_open(struct wire **wire, struct softnic *nic, const struct softnic_name *name,
-	      const uint8_t mac[6])
-{
+	      const uint8_t mac[6]) {
 	struct wire_request request = {.name = name, .mac = mac};
 	const char *peer = softnic_name_get(name, "peer");
 	char *copy = peer ? strdup(peer) : NULL;

@@ -28,15 +28,13 @@ struct cable {
 	uint64_t missed; /* frames that did not fit; atomic */
 };
 
-void wire_cable_connect(struct cable *cable, struct cable *other)
-{
+void wire_cable_connect(struct cable *cable, struct cable *other) {
 	pthread_spin_lock(&cable->lock);
 	cable->other = other;
 	pthread_spin_unlock(&cable->lock);
 }
 
-void wire_cable_disconnect(struct cable *cable)
-{
+void wire_cable_disconnect(struct cable *cable) {
 	struct cable *other = cable->other;
 
 	if (!other)
@@ -45,8 +43,7 @@ void wire_cable_disconnect(struct cable *cable)
 	wire_cable_connect(other, NULL);
 }
 
-static const uint8_t *cable_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc)
-{
+static const uint8_t *cable_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc) {
 	struct cable *cable = (struct cable *)wire;
 
 	(void)now_ns;
@@ -54,8 +51,7 @@ static const uint8_t *cable_peek(struct wire *wire, uint64_t now_ns, size_t *len
 	return wire_queue_front(&cable->inbound, len);
 }
 
-static void cable_pop(struct wire *wire)
-{
+static void cable_pop(struct wire *wire) {
 	struct cable *cable = (struct cable *)wire;
 	size_t len;
 
@@ -66,8 +62,7 @@ static void cable_pop(struct wire *wire)
 }
 
 /* To the other end, if there is one. What finds no room there is lost, as with any NIC. */
-static bool pass(struct cable *cable, const uint8_t *frame, size_t len)
-{
+static bool pass(struct cable *cable, const uint8_t *frame, size_t len) {
 	struct cable *other;
 
 	pthread_spin_lock(&cable->lock);
@@ -78,8 +73,7 @@ static bool pass(struct cable *cable, const uint8_t *frame, size_t len)
 	return other;
 }
 
-static bool cable_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns)
-{
+static bool cable_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns) {
 	struct cable *cable = (struct cable *)wire;
 
 	(void)now_ns;
@@ -95,13 +89,11 @@ static bool cable_send(struct wire *wire, const uint8_t *frame, size_t len, uint
 	return true;
 }
 
-static uint64_t cable_missed(struct wire *wire)
-{
+static uint64_t cable_missed(struct wire *wire) {
 	return __atomic_exchange_n(&((struct cable *)wire)->missed, 0, __ATOMIC_RELAXED);
 }
 
-static void cable_stats(struct wire *wire, struct ixdp_wire_stats *stats)
-{
+static void cable_stats(struct wire *wire, struct ixdp_wire_stats *stats) {
 	struct cable *cable = (struct cable *)wire;
 	struct ixdp_frame_counts counts;
 
@@ -113,8 +105,7 @@ static void cable_stats(struct wire *wire, struct ixdp_wire_stats *stats)
 	pthread_spin_unlock(&cable->lock);
 }
 
-static void cable_close(struct wire *wire)
-{
+static void cable_close(struct wire *wire) {
 	struct cable *cable = (struct cable *)wire;
 
 	wire_plug_out(&cable->plug);
@@ -133,8 +124,7 @@ static const struct wire_ops cable_ops = {
     .close = cable_close,
 };
 
-int wire_cable_open(struct wire **wire, const struct wire_request *request)
-{
+int wire_cable_open(struct wire **wire, const struct wire_request *request) {
 	struct cable *cable;
 	int err;
 

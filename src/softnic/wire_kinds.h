@@ -113,14 +113,12 @@ void wire_queue_pop(struct wire_queue *queue);
 
 /* --- counting -------------------------------------------------------------------------------- */
 
-static inline void wire_count_to_port(struct ixdp_wire_stats *totals, size_t len)
-{
+static inline void wire_count_to_port(struct ixdp_wire_stats *totals, size_t len) {
 	totals->to_port_packets++;
 	totals->to_port_bytes += len;
 }
 
-static inline void wire_count_from_port(struct ixdp_wire_stats *totals, size_t len)
-{
+static inline void wire_count_from_port(struct ixdp_wire_stats *totals, size_t len) {
 	totals->from_port_packets++;
 	totals->from_port_bytes += len;
 }

@@ -15,8 +15,7 @@ struct loop {
 	struct ixdp_wire_stats totals;
 };
 
-static const uint8_t *loop_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc)
-{
+static const uint8_t *loop_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc) {
 	struct loop *loop = (struct loop *)wire;
 
 	(void)now_ns;
@@ -24,8 +23,7 @@ static const uint8_t *loop_peek(struct wire *wire, uint64_t now_ns, size_t *len,
 	return wire_queue_front(&loop->queue, len);
 }
 
-static void loop_pop(struct wire *wire)
-{
+static void loop_pop(struct wire *wire) {
 	struct loop *loop = (struct loop *)wire;
 	size_t len;
 
@@ -35,8 +33,7 @@ static void loop_pop(struct wire *wire)
 	wire_queue_pop(&loop->queue);
 }
 
-static bool loop_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns)
-{
+static bool loop_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns) {
 	struct loop *loop = (struct loop *)wire;
 
 	(void)now_ns;
@@ -46,13 +43,11 @@ static bool loop_send(struct wire *wire, const uint8_t *frame, size_t len, uint6
 	return true;
 }
 
-static void loop_stats(struct wire *wire, struct ixdp_wire_stats *stats)
-{
+static void loop_stats(struct wire *wire, struct ixdp_wire_stats *stats) {
 	*stats = ((struct loop *)wire)->totals;
 }
 
-static void loop_close(struct wire *wire)
-{
+static void loop_close(struct wire *wire) {
 	struct loop *loop = (struct loop *)wire;
 
 	wire_plug_out(&loop->plug);
@@ -68,8 +63,7 @@ static const struct wire_ops loop_ops = {
     .close = loop_close,
 };
 
-int wire_loop_open(struct wire **wire, const struct wire_request *request)
-{
+int wire_loop_open(struct wire **wire, const struct wire_request *request) {
 	struct loop *loop = calloc(1, sizeof(*loop));
 	int err;
 

@@ -14,14 +14,12 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wire_plug *plugs;
 
-static bool named(const char *name, const char *other)
-{
+static bool named(const char *name, const char *other) {
 	return strcmp(name, other) == 0;
 }
 
 /* Whether a port that is there already stands in the way of a new one. */
-static int conflict(const struct wire_plug *plug, const struct wire_plug *there)
-{
+static int conflict(const struct wire_plug *plug, const struct wire_plug *there) {
 	if (named(plug->name, there->name))
 		return ixdp_fail(EBUSY, "soft:%s: a port of this name is open: choose another",
 				 plug->name);
@@ -45,8 +43,7 @@ static int conflict(const struct wire_plug *plug, const struct wire_plug *there)
 	return 0;
 }
 
-int wire_plug_in(struct wire_plug *plug)
-{
+int wire_plug_in(struct wire_plug *plug) {
 	struct wire_plug *other = NULL;
 	int err = 0;
 
@@ -68,8 +65,7 @@ int wire_plug_in(struct wire_plug *plug)
 	return err;
 }
 
-void wire_plug_out(struct wire_plug *plug)
-{
+void wire_plug_out(struct wire_plug *plug) {
 	struct wire_plug **at = &plugs;
 
 	pthread_mutex_lock(&lock);

@@ -19,35 +19,29 @@ enum {
 
 #define WRAP UINT32_MAX /* instead of a length */
 
-int wire_queue_open(struct wire_queue *queue)
-{
+int wire_queue_open(struct wire_queue *queue) {
 	*queue = (struct wire_queue){.ring = malloc(RING_BYTES)};
 	return queue->ring ? 0 : ixdp_fail(ENOMEM, "wire: no memory for a queue of frames");
 }
 
-void wire_queue_close(struct wire_queue *queue)
-{
+void wire_queue_close(struct wire_queue *queue) {
 	free(queue->ring);
 }
 
-static uint64_t record_bytes(size_t len)
-{
+static uint64_t record_bytes(size_t len) {
 	return (sizeof(uint32_t) + len + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 /* From a position to the end of the ring. */
-static uint64_t bytes_left(uint64_t position)
-{
+static uint64_t bytes_left(uint64_t position) {
 	return RING_BYTES - position % RING_BYTES;
 }
 
-static void *at(const struct wire_queue *queue, uint64_t position)
-{
+static void *at(const struct wire_queue *queue, uint64_t position) {
 	return queue->ring + position % RING_BYTES;
 }
 
-bool wire_queue_put(struct wire_queue *queue, const uint8_t *frame, size_t len)
-{
+bool wire_queue_put(struct wire_queue *queue, const uint8_t *frame, size_t len) {
 	/* Pairs with the release in wire_queue_pop(): bytes are written once they have been read.
 	 */
 	uint64_t head = __atomic_load_n(&queue->head, __ATOMIC_ACQUIRE);
@@ -68,8 +62,7 @@ bool wire_queue_put(struct wire_queue *queue, const uint8_t *frame, size_t len)
 	return true;
 }
 
-const uint8_t *wire_queue_front(struct wire_queue *queue, size_t *len)
-{
+const uint8_t *wire_queue_front(struct wire_queue *queue, size_t *len) {
 	uint32_t *record;
 
 	if (queue->head == __atomic_load_n(&queue->tail, __ATOMIC_ACQUIRE))
@@ -84,8 +77,7 @@ const uint8_t *wire_queue_front(struct wire_queue *queue, size_t *len)
 	return (const uint8_t *)(record + 1);
 }
 
-void wire_queue_pop(struct wire_queue *queue)
-{
+void wire_queue_pop(struct wire_queue *queue) {
 	size_t len;
 
 	if (wire_queue_front(queue, &len))

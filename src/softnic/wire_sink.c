@@ -16,8 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wire_sink *sinks;
 static struct wire_source *sources;
 
-int wire_sink_open(struct wire_sink *sink)
-{
+int wire_sink_open(struct wire_sink *sink) {
 	sink->checker = ixdp_frame_checker_new();
 	if (!sink->checker)
 		return ixdp_fail(ENOMEM, "wire: no memory for a checking sink");
@@ -28,8 +27,7 @@ int wire_sink_open(struct wire_sink *sink)
 	return 0;
 }
 
-void wire_sink_close(struct wire_sink *sink)
-{
+void wire_sink_close(struct wire_sink *sink) {
 	struct wire_sink **at = &sinks;
 
 	pthread_mutex_lock(&lock);
@@ -42,16 +40,14 @@ void wire_sink_close(struct wire_sink *sink)
 	ixdp_frame_checker_free(sink->checker);
 }
 
-void wire_source_add(struct wire_source *source)
-{
+void wire_source_add(struct wire_source *source) {
 	pthread_mutex_lock(&lock);
 	source->next = sources;
 	sources = source;
 	pthread_mutex_unlock(&lock);
 }
 
-void wire_source_remove(struct wire_source *source)
-{
+void wire_source_remove(struct wire_source *source) {
 	struct wire_source **at = &sources;
 
 	pthread_mutex_lock(&lock);
@@ -65,8 +61,7 @@ void wire_source_remove(struct wire_source *source)
  * Frames that a generator handed out last and that no sink has accounted for, if it is this sink
  * that reports them: of all that saw the generator the first in the list, so that they count once.
  */
-static uint64_t lost_at_the_end(const struct wire_source *source, const struct wire_sink *sink)
-{
+static uint64_t lost_at_the_end(const struct wire_source *source, const struct wire_sink *sink) {
 	const struct wire_sink *reporter = NULL;
 	uint64_t accounted = source->accounted;
 	uint64_t handed;
@@ -86,8 +81,7 @@ static uint64_t lost_at_the_end(const struct wire_source *source, const struct w
 	return handed > accounted ? handed - accounted : 0;
 }
 
-void wire_sink_stats(const struct wire_sink *sink, struct ixdp_wire_stats *stats)
-{
+void wire_sink_stats(const struct wire_sink *sink, struct ixdp_wire_stats *stats) {
 	struct ixdp_frame_counts counts;
 
 	ixdp_frame_checker_counts(sink->checker, &counts);

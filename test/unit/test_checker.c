@@ -13,36 +13,31 @@
 
 static struct ixdp_frame_checker *checker;
 
-static int setup(void **state)
-{
+static int setup(void **state) {
 	(void)state;
 	checker = ixdp_frame_checker_new();
 	return checker ? 0 : -1;
 }
 
-static int teardown(void **state)
-{
+static int teardown(void **state) {
 	(void)state;
 	ixdp_frame_checker_free(checker);
 	return 0;
 }
 
-static void see(unsigned generator, unsigned flow, uint64_t seq)
-{
+static void see(unsigned generator, unsigned flow, uint64_t seq) {
 	struct ixdp_frame_config cfg = {.size = 60, .generator = (uint16_t)generator};
 	uint8_t frame[60];
 
 	ixdp_frame_check(checker, frame, ixdp_frame_write(&cfg, (uint16_t)flow, seq, frame));
 }
 
-static void see_run(uint64_t from, uint64_t to)
-{
+static void see_run(uint64_t from, uint64_t to) {
 	for (uint64_t seq = from; seq <= to; seq++)
 		see(1, 0, seq);
 }
 
-static void expect(uint64_t lost, uint64_t misordered, uint64_t duplicated)
-{
+static void expect(uint64_t lost, uint64_t misordered, uint64_t duplicated) {
 	struct ixdp_frame_counts counts;
 
 	ixdp_frame_checker_counts(checker, &counts);
@@ -52,8 +47,7 @@ static void expect(uint64_t lost, uint64_t misordered, uint64_t duplicated)
 	assert_int_equal(counts.good, counts.frames - counts.foreign - counts.corrupt);
 }
 
-static void frames_in_order_are_fine(void **state)
-{
+static void frames_in_order_are_fine(void **state) {
 	(void)state;
 	see_run(0, 999);
 	expect(0, 0, 0);
@@ -61,8 +55,7 @@ static void frames_in_order_are_fine(void **state)
 	assert_int_equal(ixdp_frame_checker_seen(checker, 2), 0);
 }
 
-static void gaps_are_lost_from_the_first_number_on(void **state)
-{
+static void gaps_are_lost_from_the_first_number_on(void **state) {
 	(void)state;
 	see(1, 0, 3);
 	expect(3, 0, 0);
@@ -74,8 +67,7 @@ static void gaps_are_lost_from_the_first_number_on(void **state)
 	assert_int_equal(checker_accounted(checker, 1), 1006);
 }
 
-static void a_late_frame_fills_its_gap(void **state)
-{
+static void a_late_frame_fills_its_gap(void **state) {
 	(void)state;
 	see_run(0, 9);
 	see_run(12, 20);
@@ -88,8 +80,7 @@ static void a_late_frame_fills_its_gap(void **state)
 	assert_int_equal(checker_accounted(checker, 1), 21);
 }
 
-static void a_frame_that_comes_again_is_a_duplicate(void **state)
-{
+static void a_frame_that_comes_again_is_a_duplicate(void **state) {
 	(void)state;
 	see_run(0, 9);
 	see(1, 0, 9);
@@ -103,8 +94,7 @@ static void a_frame_that_comes_again_is_a_duplicate(void **state)
 }
 
 /* The latest number is 164: 101 is the last that the window still has, 100 is outside. */
-static void the_window_has_64_numbers(void **state)
-{
+static void the_window_has_64_numbers(void **state) {
 	(void)state;
 	see_run(0, 99);
 	see_run(102, 164);
@@ -119,8 +109,7 @@ static void the_window_has_64_numbers(void **state)
 	expect(1, 3, 1);
 }
 
-static void a_gap_as_wide_as_the_window_is_followed(void **state)
-{
+static void a_gap_as_wide_as_the_window_is_followed(void **state) {
 	(void)state;
 	for (unsigned gap = 60; gap < 70; gap++) {
 		teardown(NULL);
@@ -135,8 +124,7 @@ static void a_gap_as_wide_as_the_window_is_followed(void **state)
 	}
 }
 
-static void flows_and_generators_are_apart(void **state)
-{
+static void flows_and_generators_are_apart(void **state) {
 	(void)state;
 	for (uint64_t seq = 0; seq < 5; seq++) {
 		for (unsigned flow = 0; flow < 65536; flow += 101) {
@@ -152,8 +140,7 @@ static void flows_and_generators_are_apart(void **state)
 }
 
 /* Numbers that jump by more than any line could lose: no count becomes nonsense. */
-static void wild_jumps_start_a_flow_anew(void **state)
-{
+static void wild_jumps_start_a_flow_anew(void **state) {
 	static const uint64_t jumps[] = {UINT64_C(1) << 32, UINT64_MAX, UINT64_C(1) << 63,
 					 UINT64_C(3) << 62};
 
@@ -169,8 +156,7 @@ static void wild_jumps_start_a_flow_anew(void **state)
 }
 
 /* A number before 0 was never in the window, so it cannot take a loss back. */
-static void numbers_before_the_start_do_not_count_losses_down(void **state)
-{
+static void numbers_before_the_start_do_not_count_losses_down(void **state) {
 	(void)state;
 	see(1, 0, 0);
 	for (uint64_t i = 1; i < 64; i++)
@@ -181,8 +167,7 @@ static void numbers_before_the_start_do_not_count_losses_down(void **state)
 	expect(0, 0, 64);
 }
 
-static void after_joining_again_nothing_is_missed(void **state)
-{
+static void after_joining_again_nothing_is_missed(void **state) {
 	(void)state;
 	see_run(0, 9);
 	see(1, 300, 0);
@@ -199,8 +184,7 @@ static void after_joining_again_nothing_is_missed(void **state)
 	expect(3, 0, 0);
 }
 
-static void foreign_and_corrupt_frames_are_counted(void **state)
-{
+static void foreign_and_corrupt_frames_are_counted(void **state) {
 	struct ixdp_frame_config cfg = {.size = 99, .generator = 1};
 	struct ixdp_frame_counts counts;
 	uint8_t frame[99];
@@ -221,8 +205,7 @@ static void foreign_and_corrupt_frames_are_counted(void **state)
 	assert_int_equal(counts.foreign, 2);
 }
 
-static void any_bytes_of_any_length_are_harmless(void **state)
-{
+static void any_bytes_of_any_length_are_harmless(void **state) {
 	struct ixdp_frame_config cfg = {.size = 256, .generator = 1};
 	struct ixdp_frame_counts counts;
 	uint64_t random = 1;
@@ -242,8 +225,7 @@ static void any_bytes_of_any_length_are_harmless(void **state)
 }
 
 /* Whole test frames of ever new generators and flows: memory is bounded, counting goes on. */
-static void ever_new_flows_do_not_eat_the_memory(void **state)
-{
+static void ever_new_flows_do_not_eat_the_memory(void **state) {
 	struct ixdp_frame_counts counts;
 
 	(void)state;
@@ -256,8 +238,7 @@ static void ever_new_flows_do_not_eat_the_memory(void **state)
 	assert_int_equal(checker_accounted(checker, 40000), 0);
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(frames_in_order_are_fine, setup, teardown),
 	    cmocka_unit_test_setup_teardown(gaps_are_lost_from_the_first_number_on, setup,

@@ -19,13 +19,11 @@ static const struct ixdp_frame_config config = {
     .src_mac = {0x02, 6, 7, 8, 9, 10},
 };
 
-static unsigned be16(const uint8_t *p)
-{
+static unsigned be16(const uint8_t *p) {
 	return p[0] << 8 | p[1];
 }
 
-static uint64_t be(const uint8_t *p, unsigned bytes)
-{
+static uint64_t be(const uint8_t *p, unsigned bytes) {
 	uint64_t n = 0;
 
 	while (bytes--)
@@ -35,8 +33,7 @@ static uint64_t be(const uint8_t *p, unsigned bytes)
 
 /* RFC 1071 to the letter: byte pairs, the last one filled up with zero, carries added at the end.
  */
-static uint32_t plain_sum(const uint8_t *data, size_t len)
-{
+static uint32_t plain_sum(const uint8_t *data, size_t len) {
 	uint32_t sum = 0;
 
 	for (size_t i = 0; i < len; i++)
@@ -44,16 +41,14 @@ static uint32_t plain_sum(const uint8_t *data, size_t len)
 	return sum;
 }
 
-static unsigned checksum(uint32_t sum, unsigned *folds)
-{
+static unsigned checksum(uint32_t sum, unsigned *folds) {
 	*folds = 0;
 	for (; sum >> 16; ++*folds)
 		sum = (sum & 0xFFFF) + (sum >> 16);
 	return ~sum & 0xFFFF;
 }
 
-static unsigned ip_checksum(const uint8_t *frame, unsigned *folds)
-{
+static unsigned ip_checksum(const uint8_t *frame, unsigned *folds) {
 	uint8_t header[20];
 
 	memcpy(header, frame + IP, 20);
@@ -62,8 +57,7 @@ static unsigned ip_checksum(const uint8_t *frame, unsigned *folds)
 }
 
 /* As it is to be sent: never 0. */
-static unsigned udp_checksum(const uint8_t *frame, size_t len, unsigned *folds)
-{
+static unsigned udp_checksum(const uint8_t *frame, size_t len, unsigned *folds) {
 	uint8_t datagram[IXDP_FRAME_MAX];
 	size_t n = len - UDP;
 	unsigned sum;
@@ -75,8 +69,7 @@ static unsigned udp_checksum(const uint8_t *frame, size_t len, unsigned *folds)
 	return sum ? sum : 0xFFFF;
 }
 
-static void check_frame(const uint8_t *frame, size_t len, unsigned flow, uint64_t seq)
-{
+static void check_frame(const uint8_t *frame, size_t len, unsigned flow, uint64_t seq) {
 	struct ixdp_frame_id id;
 	unsigned folds;
 
@@ -99,8 +92,7 @@ static void check_frame(const uint8_t *frame, size_t len, unsigned flow, uint64_
 	assert_int_equal(id.seq, seq);
 }
 
-static void lengths_and_checksums_are_right_at_every_size(void **state)
-{
+static void lengths_and_checksums_are_right_at_every_size(void **state) {
 	struct ixdp_frame_config cfg = config;
 	uint8_t frame[IXDP_FRAME_MAX + 1];
 
@@ -123,8 +115,7 @@ static void lengths_and_checksums_are_right_at_every_size(void **state)
  * Carries of the first fold that carry again. All flows: source address and port go through all
  * values there are.
  */
-static void sums_that_fold_twice_are_right(void **state)
-{
+static void sums_that_fold_twice_are_right(void **state) {
 	uint8_t frame[60];
 	unsigned ip_twice = 0;
 	unsigned udp_twice = 0;
@@ -145,8 +136,7 @@ static void sums_that_fold_twice_are_right(void **state)
 }
 
 /* RFC 768: 0 would say that there is no checksum, and is no test frame's then. */
-static void udp_checksum_of_zero_is_sent_as_ones(void **state)
-{
+static void udp_checksum_of_zero_is_sent_as_ones(void **state) {
 	struct ixdp_frame_id id;
 	unsigned found = 0;
 	uint8_t frame[60];
@@ -165,8 +155,7 @@ static void udp_checksum_of_zero_is_sent_as_ones(void **state)
 	assert_true(found > 0);
 }
 
-static void every_flow_has_its_own_source_address_and_port(void **state)
-{
+static void every_flow_has_its_own_source_address_and_port(void **state) {
 	static bool addresses[65536 + 2];
 	static bool ports[65536];
 	uint8_t frame[60];
@@ -185,8 +174,7 @@ static void every_flow_has_its_own_source_address_and_port(void **state)
 	}
 }
 
-static void every_damaged_bit_is_noticed(void **state)
-{
+static void every_damaged_bit_is_noticed(void **state) {
 	struct ixdp_frame_config cfg = config;
 	struct ixdp_frame_id id;
 	uint8_t frame[131];
@@ -207,8 +195,7 @@ static void every_damaged_bit_is_noticed(void **state)
 
 /* A buffer written again while the NIC still reads it: both halves are whole, but not of one frame.
  */
-static void the_end_of_another_frame_is_noticed(void **state)
-{
+static void the_end_of_another_frame_is_noticed(void **state) {
 	struct ixdp_frame_config cfg = config;
 	uint8_t first[300];
 	uint8_t second[300];
@@ -229,8 +216,7 @@ static void the_end_of_another_frame_is_noticed(void **state)
 }
 
 /* Each in memory of its own, which a sanitizer watches. */
-static void a_frame_of_another_length_is_corrupt(void **state)
-{
+static void a_frame_of_another_length_is_corrupt(void **state) {
 	struct ixdp_frame_config cfg = config;
 	struct ixdp_frame_id id;
 	uint8_t frame[200] = {0};
@@ -254,8 +240,7 @@ static void a_frame_of_another_length_is_corrupt(void **state)
 }
 
 /* With checksums that fit, so that only the lengths speak against it. */
-static void lengths_that_contradict_each_other_are_corrupt(void **state)
-{
+static void lengths_that_contradict_each_other_are_corrupt(void **state) {
 	struct ixdp_frame_id id;
 	uint8_t frame[60];
 	unsigned folds;
@@ -270,16 +255,14 @@ static void lengths_that_contradict_each_other_are_corrupt(void **state)
 	assert_int_equal(ixdp_frame_read(frame, 60, &id), IXDP_FRAME_CORRUPT);
 }
 
-static void generators_differ(void **state)
-{
+static void generators_differ(void **state) {
 	uint16_t first = ixdp_frame_generator();
 
 	(void)state;
 	assert_int_not_equal(first, ixdp_frame_generator());
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(lengths_and_checksums_are_right_at_every_size),
 	    cmocka_unit_test(sums_that_fold_twice_are_right),

@@ -13,8 +13,7 @@
 
 #include <cmocka.h>
 
-static void a_name_alone(void **state)
-{
+static void a_name_alone(void **state) {
 	struct softnic_name name;
 
 	(void)state;
@@ -25,8 +24,7 @@ static void a_name_alone(void **state)
 	softnic_name_free(&name);
 }
 
-static void options_are_found_by_key(void **state)
-{
+static void options_are_found_by_key(void **state) {
 	struct softnic_name name;
 
 	(void)state;
@@ -42,8 +40,7 @@ static void options_are_found_by_key(void **state)
 	softnic_name_free(&name);
 }
 
-static void backslashes_protect_separators(void **state)
-{
+static void backslashes_protect_separators(void **state) {
 	struct softnic_name name;
 
 	(void)state;
@@ -55,8 +52,7 @@ static void backslashes_protect_separators(void **state)
 	softnic_name_free(&name);
 }
 
-static void values_that_are_split_keep_backslashes_until_then(void **state)
-{
+static void values_that_are_split_keep_backslashes_until_then(void **state) {
 	struct softnic_name name;
 
 	(void)state;
@@ -66,8 +62,7 @@ static void values_that_are_split_keep_backslashes_until_then(void **state)
 	softnic_name_free(&name);
 }
 
-static void expect_parts(const char *value, int n, const char *a, const char *b, const char *c)
-{
+static void expect_parts(const char *value, int n, const char *a, const char *b, const char *c) {
 	char *copy = strdup(value);
 	char *parts[3] = {NULL, NULL, NULL};
 
@@ -80,8 +75,7 @@ static void expect_parts(const char *value, int n, const char *a, const char *b,
 	free(copy);
 }
 
-static void values_are_split_at_colons(void **state)
-{
+static void values_are_split_at_colons(void **state) {
 	(void)state;
 	expect_parts("gen", 1, "gen", NULL, NULL);
 	expect_parts("pcap:in", 2, "pcap", "in", NULL);
@@ -92,8 +86,7 @@ static void values_are_split_at_colons(void **state)
 	expect_parts("a\\\\:b", 2, "a\\", "b", NULL);
 }
 
-static void too_many_parts_are_refused(void **state)
-{
+static void too_many_parts_are_refused(void **state) {
 	char value[] = "pcap:a:b:c";
 	char *parts[3];
 
@@ -105,8 +98,7 @@ static void too_many_parts_are_refused(void **state)
 /* 58 characters with "soft:" and NUL are the IXDP_NAME_MAX of a port's name. */
 #define LONGEST "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefgh"
 
-static void nonsense_is_refused_by_name(void **state)
-{
+static void nonsense_is_refused_by_name(void **state) {
 	static const struct {
 		const char *text;
 		const char *error;
@@ -152,8 +144,7 @@ static void nonsense_is_refused_by_name(void **state)
 	}
 }
 
-static void the_longest_name_is_taken(void **state)
-{
+static void the_longest_name_is_taken(void **state) {
 	struct softnic_name name;
 
 	(void)state;
@@ -162,8 +153,7 @@ static void the_longest_name_is_taken(void **state)
 	softnic_name_free(&name);
 }
 
-static void any_bytes_are_harmless(void **state)
-{
+static void any_bytes_are_harmless(void **state) {
 	static const char letters[] = "ab,=:\\\\,x\n";
 	uint64_t random = 1;
 
@@ -186,8 +176,7 @@ static void any_bytes_are_harmless(void **state)
 	}
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_name_alone),
 	    cmocka_unit_test(options_are_found_by_key),

@@ -31,22 +31,19 @@ static const char *const names[] = {"in", "out", "c:d,e", "link"};
 
 static char log_lines[2000];
 
-static void keep_log(enum ixdp_log_level level, const char *line, void *arg)
-{
+static void keep_log(enum ixdp_log_level level, const char *line, void *arg) {
 	(void)level, (void)arg;
 	strncat(log_lines, line, sizeof(log_lines) - strlen(log_lines) - 2);
 	strcat(log_lines, "\n");
 }
 
-static int make_folder(void **state)
-{
+static int make_folder(void **state) {
 	(void)state;
 	ixdp_log_set(keep_log, NULL, IXDP_LOG_DEBUG);
 	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
 }
 
-static int clear_folder(void **state)
-{
+static int clear_folder(void **state) {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
 		unlink(names[i]);
@@ -54,8 +51,7 @@ static int clear_folder(void **state)
 	return 0;
 }
 
-static int remove_folder(void **state)
-{
+static int remove_folder(void **state) {
 	clear_folder(state);
 	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
@@ -63,8 +59,7 @@ static int remove_folder(void **state)
 /* --- wires
  * ----------------------------------------------------------------------------------------- */
 
-static int try_open(struct wire **wire, const char *text)
-{
+static int try_open(struct wire **wire, const char *text) {
 	static const uint8_t mac[6] = {2};
 	struct softnic_name name;
 	int err = softnic_name_parse(&name, text);
@@ -76,8 +71,7 @@ static int try_open(struct wire **wire, const char *text)
 	return err;
 }
 
-static struct wire *plug(const char *text)
-{
+static struct wire *plug(const char *text) {
 	struct wire *wire = NULL;
 
 	if (try_open(&wire, text))
@@ -85,21 +79,18 @@ static struct wire *plug(const char *text)
 	return wire;
 }
 
-static void unplug(struct wire *wire)
-{
+static void unplug(struct wire *wire) {
 	wire->ops->close(wire);
 }
 
-static void expect_refused(const char *text, int err, const char *error)
-{
+static void expect_refused(const char *text, int err, const char *error) {
 	struct wire *wire;
 
 	assert_int_equal(try_open(&wire, text), -err);
 	assert_string_equal(ixdp_error(), error);
 }
 
-static const uint8_t *peek(struct wire *wire, uint64_t now, size_t *len)
-{
+static const uint8_t *peek(struct wire *wire, uint64_t now, size_t *len) {
 	bool bad_crc = true;
 	const uint8_t *frame = wire->ops->peek(wire, now, len, &bad_crc);
 
@@ -108,8 +99,7 @@ static const uint8_t *peek(struct wire *wire, uint64_t now, size_t *len)
 	return frame;
 }
 
-static bool take(struct wire *wire, uint64_t now)
-{
+static bool take(struct wire *wire, uint64_t now) {
 	size_t len;
 
 	if (!peek(wire, now, &len))
@@ -118,8 +108,7 @@ static bool take(struct wire *wire, uint64_t now)
 	return true;
 }
 
-static struct ixdp_wire_stats stats_of(struct wire *wire)
-{
+static struct ixdp_wire_stats stats_of(struct wire *wire) {
 	struct ixdp_wire_stats stats;
 
 	memset(&stats, 0xFF, sizeof(stats));
@@ -132,14 +121,12 @@ static struct ixdp_wire_stats stats_of(struct wire *wire)
  * ----------------------------------------------------------------------------------------- */
 
 /* Byte i of frame n: no two frames alike. */
-static void fill(uint8_t *frame, size_t len, unsigned n)
-{
+static void fill(uint8_t *frame, size_t len, unsigned n) {
 	for (size_t i = 0; i < len; i++)
 		frame[i] = (uint8_t)(n * 31 + i * 7 + i / 256);
 }
 
-static void expect_frame(const uint8_t *frame, size_t len, unsigned n, size_t expected_len)
-{
+static void expect_frame(const uint8_t *frame, size_t len, unsigned n, size_t expected_len) {
 	uint8_t expected[IXDP_FRAME_MAX];
 
 	assert_int_equal(len, expected_len);
@@ -147,8 +134,7 @@ static void expect_frame(const uint8_t *frame, size_t len, unsigned n, size_t ex
 	assert_memory_equal(frame, expected, len);
 }
 
-static void expect_next(struct wire *wire, uint64_t now, unsigned n, size_t expected_len)
-{
+static void expect_next(struct wire *wire, uint64_t now, unsigned n, size_t expected_len) {
 	size_t len;
 	const uint8_t *frame = peek(wire, now, &len);
 
@@ -158,8 +144,7 @@ static void expect_next(struct wire *wire, uint64_t now, unsigned n, size_t expe
 
 /* A file by libpcap: frames of these lengths at these times (ns). */
 static void write_file(unsigned precision, int link, const size_t *lens, const uint64_t *times,
-		       unsigned n)
-{
+		       unsigned n) {
 	pcap_t *pcap = pcap_open_dead_with_tstamp_precision(link, 65535, precision);
 	pcap_dumper_t *file = pcap_dump_open(pcap, "in");
 	unsigned unit = precision == PCAP_TSTAMP_PRECISION_NANO ? 1 : 1000;
@@ -184,14 +169,12 @@ struct hand {
 	bool big_endian;
 };
 
-static void put(struct hand *hand, uint32_t value, unsigned bytes)
-{
+static void put(struct hand *hand, uint32_t value, unsigned bytes) {
 	for (unsigned i = 0; i < bytes; i++)
 		fputc(value >> 8 * (hand->big_endian ? bytes - 1 - i : i) & 0xFF, hand->file);
 }
 
-static struct hand begin(bool big_endian, uint32_t magic, uint32_t link)
-{
+static struct hand begin(bool big_endian, uint32_t magic, uint32_t link) {
 	struct hand hand = {fopen("in", "w"), big_endian};
 
 	assert_non_null(hand.file);
@@ -206,8 +189,7 @@ static struct hand begin(bool big_endian, uint32_t magic, uint32_t link)
 }
 
 static void record(struct hand *hand, uint32_t sec, uint32_t fraction, uint32_t caplen,
-		   uint32_t len, unsigned n)
-{
+		   uint32_t len, unsigned n) {
 	uint8_t frame[2000];
 
 	put(hand, sec, 4);
@@ -224,8 +206,7 @@ static void record(struct hand *hand, uint32_t sec, uint32_t fraction, uint32_t 
 static const size_t mixed[] = {60, 61, 1514, 1513, 64, 999};
 static const uint64_t no_times[6];
 
-static void frames_are_played_byte_for_byte(void **state)
-{
+static void frames_are_played_byte_for_byte(void **state) {
 	struct ixdp_wire_stats stats;
 	struct wire *wire;
 	size_t len;
@@ -251,8 +232,7 @@ static void frames_are_played_byte_for_byte(void **state)
 	unplug(wire);
 }
 
-static void a_stopped_file_sends_no_more(void **state)
-{
+static void a_stopped_file_sends_no_more(void **state) {
 	struct wire *wire;
 	size_t len;
 
@@ -267,8 +247,7 @@ static void a_stopped_file_sends_no_more(void **state)
 	unplug(wire);
 }
 
-static void a_file_without_frames_is_exhausted_at_once(void **state)
-{
+static void a_file_without_frames_is_exhausted_at_once(void **state) {
 	struct wire *wire;
 	size_t len;
 
@@ -281,8 +260,7 @@ static void a_file_without_frames_is_exhausted_at_once(void **state)
 }
 
 /* When the first frame after the one at 0 is due, by looking every nanosecond around it. */
-static void expect_gap(struct wire *wire, uint64_t *now, uint64_t gap)
-{
+static void expect_gap(struct wire *wire, uint64_t *now, uint64_t gap) {
 	size_t len;
 
 	if (gap > 0)
@@ -291,8 +269,7 @@ static void expect_gap(struct wire *wire, uint64_t *now, uint64_t gap)
 	assert_true(take(wire, *now));
 }
 
-static void both_byte_orders_and_precisions_keep_the_files_gaps(void **state)
-{
+static void both_byte_orders_and_precisions_keep_the_files_gaps(void **state) {
 	static const uint32_t magics[] = {0xA1B2C3D4, 0xA1B23C4D};
 
 	(void)state;
@@ -322,8 +299,7 @@ static void both_byte_orders_and_precisions_keep_the_files_gaps(void **state)
 }
 
 /* A clock that was set while it captured: no waiting for ever, no gap. */
-static void where_the_files_clock_goes_back_there_is_no_gap(void **state)
-{
+static void where_the_files_clock_goes_back_there_is_no_gap(void **state) {
 	static const uint64_t times[] = {100 * SECOND, 99 * SECOND, 99 * SECOND + 5, 1, 2};
 	static const size_t lens[] = {60, 60, 60, 60, 60};
 	struct wire *wire;
@@ -341,8 +317,7 @@ static void where_the_files_clock_goes_back_there_is_no_gap(void **state)
 }
 
 /* 1 Mbit/s is a bit per microsecond: after a frame of 60 B the next comes 84 * 8 later. */
-static void a_rate_in_bits_paces_each_frame_by_its_length(void **state)
-{
+static void a_rate_in_bits_paces_each_frame_by_its_length(void **state) {
 	struct wire *wire;
 	uint64_t now = SECOND;
 
@@ -362,8 +337,7 @@ static void a_rate_in_bits_paces_each_frame_by_its_length(void **state)
 	unplug(wire);
 }
 
-static void a_rate_in_packets_paces_each_frame_alike(void **state)
-{
+static void a_rate_in_packets_paces_each_frame_alike(void **state) {
 	struct wire *wire;
 	uint64_t now = SECOND;
 
@@ -382,8 +356,7 @@ static void a_rate_in_packets_paces_each_frame_alike(void **state)
 	assert_int_equal(access("out", F_OK), -1);
 }
 
-static void a_bad_record_is_refused_by_number_before_anything_is_played(void **state)
-{
+static void a_bad_record_is_refused_by_number_before_anything_is_played(void **state) {
 	static const struct {
 		uint32_t caplen, len;
 		const char *error;
@@ -409,8 +382,7 @@ static void a_bad_record_is_refused_by_number_before_anything_is_played(void **s
 	}
 }
 
-static void a_truncated_file_is_refused_by_record(void **state)
-{
+static void a_truncated_file_is_refused_by_record(void **state) {
 	static const char header[] =
 	    "in: record 2: truncated dump file; tried to read 16 header bytes, only got ";
 	static const char body[] =
@@ -432,8 +404,7 @@ static void a_truncated_file_is_refused_by_record(void **state)
 	}
 }
 
-static void what_is_no_ethernet_capture_is_refused(void **state)
-{
+static void what_is_no_ethernet_capture_is_refused(void **state) {
 	static const size_t lens[] = {60};
 	struct hand hand;
 	struct wire *wire;
@@ -464,8 +435,7 @@ static void what_is_no_ethernet_capture_is_refused(void **state)
 		       "soft:a: peer=pcap: names no file: pcap:IN[:OUT] or pcap::OUT");
 }
 
-static void a_file_that_changes_while_it_is_played_ends_there(void **state)
-{
+static void a_file_that_changes_while_it_is_played_ends_there(void **state) {
 	struct wire *wire;
 	unsigned played = 0;
 
@@ -490,8 +460,7 @@ static void a_file_that_changes_while_it_is_played_ends_there(void **state)
 /* --- capturing
  * ------------------------------------------------------------------------------------- */
 
-static void what_the_port_sends_is_captured_byte_for_byte(void **state)
-{
+static void what_the_port_sends_is_captured_byte_for_byte(void **state) {
 	char why[PCAP_ERRBUF_SIZE];
 	struct timespec before;
 	struct pcap_pkthdr *header;
@@ -544,8 +513,7 @@ static void what_the_port_sends_is_captured_byte_for_byte(void **state)
 	pcap_close(file);
 }
 
-static void a_file_is_played_and_another_captured(void **state)
-{
+static void a_file_is_played_and_another_captured(void **state) {
 	struct wire *wire;
 	struct wire *again;
 	size_t len;
@@ -569,8 +537,7 @@ static void a_file_is_played_and_another_captured(void **state)
 	unplug(again);
 }
 
-static void the_file_that_is_played_is_not_overwritten(void **state)
-{
+static void the_file_that_is_played_is_not_overwritten(void **state) {
 	struct stat before;
 	struct stat after;
 
@@ -586,8 +553,7 @@ static void the_file_that_is_played_is_not_overwritten(void **state)
 	assert_int_equal(before.st_size, after.st_size);
 }
 
-static void two_ports_do_not_capture_into_one_file(void **state)
-{
+static void two_ports_do_not_capture_into_one_file(void **state) {
 	struct wire *wire = plug("a,peer=pcap::out");
 
 	(void)state;
@@ -597,8 +563,7 @@ static void two_ports_do_not_capture_into_one_file(void **state)
 	unplug(wire);
 }
 
-static void a_capture_that_cannot_be_made_is_refused(void **state)
-{
+static void a_capture_that_cannot_be_made_is_refused(void **state) {
 	(void)state;
 	expect_refused("a,peer=pcap::nowhere/out", ENOENT,
 		       "nowhere/out: No such file or directory");
@@ -609,8 +574,7 @@ static void a_capture_that_cannot_be_made_is_refused(void **state)
 	unplug(plug("a,peer=pcap::out"));
 }
 
-static unsigned count(const char *text, const char *part)
-{
+static unsigned count(const char *text, const char *part) {
 	unsigned n = 0;
 
 	for (; (text = strstr(text, part)); text++)
@@ -619,8 +583,7 @@ static unsigned count(const char *text, const char *part)
 }
 
 /* /dev/full is a disk without room. */
-static void a_full_disk_is_reported_once_and_counted(void **state)
-{
+static void a_full_disk_is_reported_once_and_counted(void **state) {
 	struct wire *wire = plug("a,peer=pcap::/dev/full");
 	uint8_t frame[1514] = {0};
 
@@ -644,8 +607,7 @@ static void a_full_disk_is_reported_once_and_counted(void **state)
 				       "space left on device\n");
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_teardown(name, clear_folder)
 	const struct CMUnitTest tests[] = {
 	    TEST(frames_are_played_byte_for_byte),

@@ -14,8 +14,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-static void rates_are_read(void **state)
-{
+static void rates_are_read(void **state) {
 	static const struct {
 		const char *text;
 		double value;
@@ -43,8 +42,7 @@ static void rates_are_read(void **state)
 	}
 }
 
-static void nonsense_is_refused_with_an_example(void **state)
-{
+static void nonsense_is_refused_with_an_example(void **state) {
 	static const char *const bad[] = {
 	    "",	      "10",	 "-5pps",  "+5pps",   "1e400pps", "1e3pps", "nan%",
 	    "inf%",   "0pps",	 "0%",	   "0.0Gbit", "5 kpps",	  " 5kpps", "5kpps ",
@@ -72,8 +70,7 @@ static void nonsense_is_refused_with_an_example(void **state)
 	assert_int_equal(ixdp_rate_parse(digits, &(struct ixdp_rate){0}), -EINVAL);
 }
 
-static double pps_of(const char *text, unsigned size)
-{
+static double pps_of(const char *text, unsigned size) {
 	struct ixdp_rate rate;
 	double pps;
 
@@ -82,14 +79,12 @@ static double pps_of(const char *text, unsigned size)
 	return pps;
 }
 
-static bool close_to(double a, double b)
-{
+static bool close_to(double a, double b) {
 	return fabs(a - b) < 0.005;
 }
 
 /* Sizes are without FCS: 60 is the shortest frame, 84 bytes on the wire. */
-static void rates_count_what_is_on_the_wire(void **state)
-{
+static void rates_count_what_is_on_the_wire(void **state) {
 	(void)state;
 	assert_true(close_to(pps_of("100%", 60), 14880952.38));
 	assert_true(close_to(pps_of("10Gbit", 60), 14880952.38));
@@ -102,8 +97,7 @@ static void rates_count_what_is_on_the_wire(void **state)
 	assert_true(pps_of("14880952pps", 60) == 14880952);
 }
 
-static void more_than_the_line_carries_is_reported(void **state)
-{
+static void more_than_the_line_carries_is_reported(void **state) {
 	struct ixdp_rate rate;
 	double pps;
 
@@ -125,8 +119,7 @@ static void more_than_the_line_carries_is_reported(void **state)
 }
 
 /* Takes what is due, looking every step_ns (odd numbers, so that no grid helps), for a time. */
-static uint64_t run(struct ixdp_pacer *pacer, uint64_t *now, uint64_t step, uint64_t duration)
-{
+static uint64_t run(struct ixdp_pacer *pacer, uint64_t *now, uint64_t step, uint64_t duration) {
 	uint64_t end = *now + duration;
 	uint64_t sent = 0;
 
@@ -140,8 +133,7 @@ static uint64_t run(struct ixdp_pacer *pacer, uint64_t *now, uint64_t step, uint
 	return sent;
 }
 
-static void one_second_has_as_many_frames_as_the_rate_says(void **state)
-{
+static void one_second_has_as_many_frames_as_the_rate_says(void **state) {
 	static const double rates[] = {1, 7, 1000, 14880952, 14880952.38, 148809.52, 3333.33};
 
 	(void)state;
@@ -163,8 +155,7 @@ static void one_second_has_as_many_frames_as_the_rate_says(void **state)
 }
 
 /* Roundings must not add up: after an hour no frame is missing. */
-static void an_hour_has_as_many_frames_as_the_rate_says(void **state)
-{
+static void an_hour_has_as_many_frames_as_the_rate_says(void **state) {
 	static const double rates[] = {7, 999.9, 812743.82};
 
 	(void)state;
@@ -179,8 +170,7 @@ static void an_hour_has_as_many_frames_as_the_rate_says(void **state)
 	}
 }
 
-static void the_first_frame_is_due_at_once_the_second_in_time(void **state)
-{
+static void the_first_frame_is_due_at_once_the_second_in_time(void **state) {
 	struct ixdp_pacer pacer;
 
 	(void)state;
@@ -197,8 +187,7 @@ static void the_first_frame_is_due_at_once_the_second_in_time(void **state)
 }
 
 /* After a stall a burst, then the rate again: what was missed is not made up for. */
-static void a_stall_is_not_followed_by_a_flood(void **state)
-{
+static void a_stall_is_not_followed_by_a_flood(void **state) {
 	struct ixdp_pacer pacer;
 	uint64_t now = 0;
 
@@ -210,8 +199,7 @@ static void a_stall_is_not_followed_by_a_flood(void **state)
 	assert_int_equal(run(&pacer, &now, 100000, SECOND), 32 + 999);
 }
 
-static void a_clock_that_goes_back_sends_nothing(void **state)
-{
+static void a_clock_that_goes_back_sends_nothing(void **state) {
 	struct ixdp_pacer pacer;
 
 	(void)state;
@@ -220,8 +208,7 @@ static void a_clock_that_goes_back_sends_nothing(void **state)
 	assert_int_equal(ixdp_pacer_due(&pacer, 0, 100), 0);
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(rates_are_read),
 	    cmocka_unit_test(nonsense_is_refused_with_an_example),
