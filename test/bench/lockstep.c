@@ -36,23 +36,20 @@ struct bench {
 };
 
 /* An application that does nothing with its packets still reads and writes them. */
-static inline void touch(const struct ixdp_pkt *pkts, int n)
-{
+static inline void touch(const struct ixdp_pkt *pkts, int n) {
 	for (int i = 0; i < n; i++)
 		pkts[i].data[PAYLOAD]++;
 }
 
 /* The driver calls of one batch: what is timed, and what callgrind counts. Return packets moved. */
-static __attribute__((noinline)) int calls_forward(struct bench *b, unsigned batch)
-{
+static __attribute__((noinline)) int calls_forward(struct bench *b, unsigned batch) {
 	int n = ixdp_rx(b->port, 0, b->pkts, batch);
 
 	touch(b->pkts, n);
 	return ixdp_tx(b->port, 0, b->pkts, (unsigned)n);
 }
 
-static __attribute__((noinline)) int calls_tx(struct bench *b, unsigned batch)
-{
+static __attribute__((noinline)) int calls_tx(struct bench *b, unsigned batch) {
 	int n = ixdp_alloc(b->pool, b->pkts, batch);
 
 	for (int i = 0; i < n; i++)
@@ -61,8 +58,7 @@ static __attribute__((noinline)) int calls_tx(struct bench *b, unsigned batch)
 	return ixdp_tx(b->port, 0, b->pkts, (unsigned)n);
 }
 
-static __attribute__((noinline)) int calls_rx_drop(struct bench *b, unsigned batch)
-{
+static __attribute__((noinline)) int calls_rx_drop(struct bench *b, unsigned batch) {
 	int n = ixdp_rx(b->port, 0, b->pkts, batch);
 
 	touch(b->pkts, n);
@@ -97,8 +93,7 @@ struct sample {
 static const char unit[] = "TSC cycles";
 
 /* Fences keep work from moving across the clock's reading, in either direction. */
-static inline uint64_t timer_start(void)
-{
+static inline uint64_t timer_start(void) {
 	uint64_t now;
 
 	_mm_lfence();
@@ -107,8 +102,7 @@ static inline uint64_t timer_start(void)
 	return now;
 }
 
-static inline uint64_t timer_end(void)
-{
+static inline uint64_t timer_end(void) {
 	unsigned cpu;
 	uint64_t now = __rdtscp(&cpu);
 
@@ -118,29 +112,25 @@ static inline uint64_t timer_end(void)
 #else
 static const char unit[] = "ns";
 
-static inline uint64_t timer_start(void)
-{
+static inline uint64_t timer_start(void) {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static inline uint64_t timer_end(void)
-{
+static inline uint64_t timer_end(void) {
 	return timer_start();
 }
 #endif
 
-static _Noreturn void fail(const char *what)
-{
+static _Noreturn void fail(const char *what) {
 	fprintf(stderr, "lockstep: %s\n", what);
 	exit(1);
 }
 
 /* Steps the NIC until it has moved so many frames. */
-static void step(struct bench *b, unsigned frames)
-{
+static void step(struct bench *b, unsigned frames) {
 	while (frames > 0) {
 		unsigned moved = softnic_step(b->nic, frames);
 
@@ -151,8 +141,7 @@ static void step(struct bench *b, unsigned frames)
 }
 
 /* One batch through driver and NIC. Returns how long the driver took, the clock's cost included. */
-static uint64_t run_batch(struct bench *b, const struct mode *mode, unsigned batch)
-{
+static uint64_t run_batch(struct bench *b, const struct mode *mode, unsigned batch) {
 	uint64_t start, end;
 	int n;
 
@@ -174,8 +163,7 @@ static uint64_t run_batch(struct bench *b, const struct mode *mode, unsigned bat
 }
 
 /* A fixed piece of arithmetic: slower than at other times when something else disturbs the core. */
-static double probe(void)
-{
+static double probe(void) {
 	uint64_t x = 3, start = timer_start();
 
 	for (int i = 0; i < PROBE; i++) {
@@ -185,23 +173,20 @@ static double probe(void)
 	return (double)(timer_end() - start);
 }
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
 /* Sorts values and returns the one in the middle. */
-static double median(double *values, unsigned n)
-{
+static double median(double *values, unsigned n) {
 	qsort(values, n, sizeof(*values), compare);
 	return values[n / 2];
 }
 
 /* What two readings of the clock take when nothing lies between them. */
-static double timer_cost(void)
-{
+static double timer_cost(void) {
 	double costs[TIMER_SAMPLES];
 
 	for (unsigned i = 0; i < TIMER_SAMPLES; i++) {
@@ -212,8 +197,8 @@ static double timer_cost(void)
 	return median(costs, TIMER_SAMPLES);
 }
 
-static void run_group(struct bench *b, const struct mode *mode, unsigned batch, struct sample *out)
-{
+static void run_group(struct bench *b, const struct mode *mode, unsigned batch,
+		      struct sample *out) {
 	double before, after, cost = timer_cost();
 	uint64_t sum = 0;
 
@@ -227,8 +212,7 @@ static void run_group(struct bench *b, const struct mode *mode, unsigned batch, 
 	out->probe = before > after ? before : after;
 }
 
-static double clock_ns(void)
-{
+static double clock_ns(void) {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -237,8 +221,7 @@ static double clock_ns(void)
 
 /* Keeps the groups beside which the core was not slow; prints their median and minimum. */
 static void report(const struct mode *mode, unsigned batch, const struct sample *samples,
-		   unsigned rounds, double slow, double ns_per_cycle, bool json)
-{
+		   unsigned rounds, double slow, double ns_per_cycle, bool json) {
 	double kept[rounds], middle;
 	unsigned n = 0;
 
@@ -260,8 +243,7 @@ static void report(const struct mode *mode, unsigned batch, const struct sample 
 		       middle * ns_per_cycle, n);
 }
 
-static void measure(struct bench *b, unsigned rounds, bool json)
-{
+static void measure(struct bench *b, unsigned rounds, bool json) {
 	struct sample *samples = calloc((size_t)MODES * BATCHES * rounds, sizeof(*samples));
 	double best = 0, start_ns = clock_ns(), ns_per_cycle;
 	uint64_t start = timer_start();
@@ -297,14 +279,12 @@ static void measure(struct bench *b, unsigned rounds, bool json)
 	free(samples);
 }
 
-static void print_log(enum ixdp_log_level level, const char *line, void *arg)
-{
+static void print_log(enum ixdp_log_level level, const char *line, void *arg) {
 	(void)level, (void)arg;
 	fprintf(stderr, "lockstep: %s\n", line);
 }
 
-static void bench_open(struct bench *b)
-{
+static void bench_open(struct bench *b) {
 	struct ixdp_frame_config cfg = {.size = IXDP_MIN_FRAME, .dst_mac = {2}, .src_mac = {2}};
 
 	ixdp_log_set(print_log, NULL, IXDP_LOG_WARNING);
@@ -317,8 +297,7 @@ static void bench_open(struct bench *b)
 	ixdp_frame_write(&cfg, 0, 0, b->frame);
 }
 
-static void usage(FILE *out)
-{
+static void usage(FILE *out) {
 	fputs("usage: lockstep [--rounds N] [--json]\n"
 	      "       lockstep --count-mode forward|tx|rx+drop [--batch N] [--packets N]\n"
 	      "The first form times all modes and batches, in N rounds (300).\n"
@@ -326,8 +305,7 @@ static void usage(FILE *out)
 	      out);
 }
 
-static unsigned number(const char *option, const char *text, unsigned min, unsigned max)
-{
+static unsigned number(const char *option, const char *text, unsigned min, unsigned max) {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
 
@@ -339,8 +317,7 @@ static unsigned number(const char *option, const char *text, unsigned min, unsig
 	return (unsigned)value;
 }
 
-static const struct mode *mode_by_name(const char *name)
-{
+static const struct mode *mode_by_name(const char *name) {
 	for (unsigned i = 0; i < MODES; i++) {
 		if (strcmp(name, modes[i].name) == 0)
 			return &modes[i];
@@ -358,8 +335,7 @@ struct options {
 };
 
 /* Returns -1 to go on, or the program's exit status. */
-static int parse(struct options *o, int argc, char **argv)
-{
+static int parse(struct options *o, int argc, char **argv) {
 	static const struct option options[] = {
 	    {"rounds", required_argument, NULL, 'r'},
 	    {"json", no_argument, NULL, 'j'},
@@ -403,8 +379,7 @@ static int parse(struct options *o, int argc, char **argv)
 	return -1;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
 	struct options o = {.rounds = 300, .batch = 32, .packets = 1u << 14};
 	static struct bench bench;
 	int status = parse(&o, argc, argv);
