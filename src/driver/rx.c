@@ -68,10 +68,6 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 
 	struct rx_ring *ring = &port->rx[queue];
 
-	/* First, so that a ring which ran dry for want of buffers comes back to life. */
-	if (ring->next - ring->refill >= POOL_CHUNK)
-		rx_refill(ring);
-
 	uint32_t next = ring->next;
 	uint64_t bytes = 0;
 	unsigned got = 0;
@@ -99,6 +95,9 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 	}
 
 	ring->next = next;
+	/* Whatever came, so that a ring which ran dry for want of buffers comes back to life. */
+	if (next - ring->refill >= POOL_CHUNK)
+		rx_refill(ring);
 	counter_add(&ring->packets, got);
 	counter_add(&ring->bytes, bytes);
 	return got;
