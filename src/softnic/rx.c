@@ -266,15 +266,18 @@ static unsigned drain_fifo(struct softnic *nic, unsigned frames) {
 	return moved;
 }
 
+/* Whether the fault strikes the frame that arrives next. */
+static bool is_damaged(const struct softnic *nic) {
+	return nic_fault(nic, FAULT_BAD_CRC) &&
+	       (nic->arrivals + 1) % nic->fault_arg[FAULT_BAD_CRC] == 0;
+}
+
 /* The next frame on the wire. False: there is none. */
 static bool next_arrival(struct softnic *nic, uint64_t now, struct nic_frame *frame) {
-	uint64_t every = nic->fault_arg[FAULT_BAD_CRC];
-
 	frame->data = nic->wire->ops->peek(nic->wire, now, &frame->len, &frame->bad_crc);
 	if (!frame->data)
 		return false;
-	if (nic_fault(nic, FAULT_BAD_CRC))
-		frame->bad_crc |= (nic->arrivals + 1) % every == 0;
+	frame->bad_crc |= is_damaged(nic);
 	return true;
 }
 
@@ -320,13 +323,11 @@ unsigned nic_rx_run(struct softnic *nic, unsigned frames, uint64_t now) {
 }
 
 bool nic_rx_arrive(struct softnic *nic, const uint8_t *data, size_t len, bool bad_crc) {
-	struct nic_frame frame = {.data = data, .len = len, .bad_crc = bad_crc};
+	struct nic_frame frame = {.data = data, .len = len, .bad_crc = bad_crc || is_damaged(nic)};
 	enum fate fate;
 
 	if (!receiving(nic))
 		return true;
-	if (nic_fault(nic, FAULT_BAD_CRC))
-		frame.bad_crc |= (nic->arrivals + 1) % nic->fault_arg[FAULT_BAD_CRC] == 0;
 	fate = judge(nic, &frame);
 	count(nic, &frame, fate);
 	return fate != FATE_TAKEN || store(nic, &frame);
