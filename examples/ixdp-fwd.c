@@ -20,8 +20,7 @@ struct path {
 };
 
 /* One batch: from the RX ring into an array of packets, and from there to the TX ring. */
-static unsigned forward(struct path *path, unsigned batch)
-{
+static unsigned forward(struct path *path, unsigned batch) {
 	if (path->n == 0) {
 		const int received = ixdp_rx(path->rx_port, path->rx_queue, path->pkts, batch);
 
@@ -42,8 +41,7 @@ static unsigned forward(struct path *path, unsigned batch)
 	return taken;
 }
 
-static void forward_all(struct run *run, struct path *paths, unsigned n_paths)
-{
+static void forward_all(struct run *run, struct path *paths, unsigned n_paths) {
 	const struct options *opts = run->opts;
 	uint64_t total = 0;
 	unsigned moved;
@@ -64,8 +62,7 @@ static void forward_all(struct run *run, struct path *paths, unsigned n_paths)
 }
 
 /* RX queue q of a port goes to TX queue q of the other, as far as that has as many. */
-static unsigned make_paths(struct run *run, struct path *paths)
-{
+static unsigned make_paths(struct run *run, struct path *paths) {
 	struct report_port *ports = run->report.ports;
 	const unsigned n_ports = run->report.n_ports;
 	unsigned n = 0;
@@ -91,8 +88,7 @@ struct arguments {
 	unsigned n_names;
 };
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
 	static char *const software_ports[] = {"soft:a,peer=gen", "soft:b,peer=gen"};
 	struct arguments *args = state->input;
 
@@ -114,8 +110,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
 	static const struct argp_child children[] = {{.argp = &options_argp}, {0}};
 	static const struct argp argp = {
 	    .parser = parse_option,

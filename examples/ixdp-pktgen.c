@@ -45,16 +45,14 @@ struct pktgen {
 	struct ixdp_frame_checker *checker;
 };
 
-static uint16_t stream_write(struct stream *stream, uint8_t *data)
-{
+static uint16_t stream_write(struct stream *stream, uint8_t *data) {
 	const uint64_t k = stream->written++;
 
 	return ixdp_frame_write(&stream->frame, k % stream->flows, k / stream->flows, data);
 }
 
 /* Takes fresh buffers for what is due. One that was sent is not ours: the NIC may still read it. */
-static void prepare(struct pktgen *gen)
-{
+static void prepare(struct pktgen *gen) {
 	const struct options *opts = gen->run.opts;
 	unsigned n = opts->batch;
 
@@ -67,8 +65,7 @@ static void prepare(struct pktgen *gen)
 		gen->ready[i].len = stream_write(&gen->streams[gen->turn], gen->ready[i].data);
 }
 
-static unsigned send_batch(struct pktgen *gen)
-{
+static unsigned send_batch(struct pktgen *gen) {
 	if (!gen->n_ready)
 		prepare(gen);
 	const int taken = ixdp_tx(gen->port, gen->turn, gen->ready, gen->n_ready);
@@ -85,8 +82,7 @@ static unsigned send_batch(struct pktgen *gen)
 	return taken;
 }
 
-static unsigned receive_all(struct pktgen *gen)
-{
+static unsigned receive_all(struct pktgen *gen) {
 	struct ixdp_pkt pkts[OPTIONS_MAX_BATCH];
 	unsigned received = 0;
 
@@ -103,8 +99,7 @@ static unsigned receive_all(struct pktgen *gen)
 	return received;
 }
 
-static void generate(struct pktgen *gen)
-{
+static void generate(struct pktgen *gen) {
 	const uint64_t count = gen->run.opts->count;
 	unsigned moved;
 
@@ -120,8 +115,7 @@ static void generate(struct pktgen *gen)
 }
 
 /* Adds what became of our frames, if anything comes back. */
-static void sample_returned(void *arg, struct report_sample *sample, bool totals)
-{
+static void sample_returned(void *arg, struct report_sample *sample, bool totals) {
 	const struct pktgen *gen = arg;
 	struct ixdp_frame_counts counts;
 	uint64_t seen = 0, lost;
@@ -136,13 +130,12 @@ static void sample_returned(void *arg, struct report_sample *sample, bool totals
 	if (totals && seen && (uint64_t)sample->n[TX_PACKETS] > seen + lost)
 		lost = (uint64_t)sample->n[TX_PACKETS] - seen;
 	report_set(sample, RX_LOST, lost);
-	report_set(sample, RX_MISORDERED, counts.misordered);
+	report_set(sample, RX_MISORDERED, counts.misordered + counts.duplicated);
 	report_set(sample, RX_CORRUPT, counts.corrupt);
 }
 
 /* Frames per second to ask for; more than the line carries is asked for in vain. */
-static double requested_pps(const struct arguments *args)
-{
+static double requested_pps(const struct arguments *args) {
 	const struct ixdp_rate line = {.value = 100, .unit = IXDP_RATE_PERCENT};
 	double pps;
 
@@ -151,8 +144,7 @@ static double requested_pps(const struct arguments *args)
 	return pps;
 }
 
-static int set_up(struct pktgen *gen, const struct arguments *args)
-{
+static int set_up(struct pktgen *gen, const struct arguments *args) {
 	const double pps = requested_pps(args);
 
 	gen->port = gen->run.report.ports[0].port;
@@ -182,8 +174,7 @@ static int set_up(struct pktgen *gen, const struct arguments *args)
 	return 0;
 }
 
-static int dry_run(const struct arguments *args)
-{
+static int dry_run(const struct arguments *args) {
 	struct stream stream = {.frame = args->frame, .flows = args->flows};
 	const uint64_t n = args->common.count ? args->common.count : DRY_RUN_FRAMES;
 	uint8_t data[IXDP_FRAME_MAX];
@@ -194,8 +185,7 @@ static int dry_run(const struct arguments *args)
 	return report_flush() ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static void check_arguments(const struct arguments *args)
-{
+static void check_arguments(const struct arguments *args) {
 	if (args->dry_run && args->common.json)
 		options_usage("--dry-run: has no JSON form, leave --json out");
 	if (!args->dry_run && !args->device)
@@ -216,8 +206,7 @@ static const struct argp_option own_options[] = {
     {0},
 };
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
 	struct arguments *args = state->input;
 
 	switch (key) {
@@ -261,8 +250,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
 	static const struct argp_child children[] = {{.argp = &options_argp}, {0}};
 	static const struct argp argp = {
 	    .options = own_options,

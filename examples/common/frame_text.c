@@ -12,8 +12,7 @@
 
 enum { MAC_TEXT = sizeof("02:00:00:00:00:01") };
 
-bool frame_parse_mac(const char *text, uint8_t mac[6])
-{
+bool frame_parse_mac(const char *text, uint8_t mac[6]) {
 	static const char digits[] = "0123456789abcdefABCDEF";
 	uint8_t parsed[6];
 
@@ -29,14 +28,12 @@ bool frame_parse_mac(const char *text, uint8_t mac[6])
 	return true;
 }
 
-static void format_mac(char text[MAC_TEXT], const uint8_t *mac)
-{
+static void format_mac(char text[MAC_TEXT], const uint8_t *mac) {
 	snprintf(text, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
 		 mac[4], mac[5]);
 }
 
-static void print_what(const uint8_t *data, unsigned len)
-{
+static void print_what(const uint8_t *data, unsigned len) {
 	char src_mac[MAC_TEXT], dst_mac[MAC_TEXT], src[INET_ADDRSTRLEN], dst[INET_ADDRSTRLEN];
 	struct ixdp_frame_id id = {0};
 	struct ether_header eth;
@@ -57,8 +54,7 @@ static void print_what(const uint8_t *data, unsigned len)
 	       id.flow, id.seq);
 }
 
-void frame_print(const uint8_t *data, unsigned len)
-{
+void frame_print(const uint8_t *data, unsigned len) {
 	print_what(data, len);
 	for (unsigned i = 0; i < len; i++) {
 		if (i % 16 == 0)

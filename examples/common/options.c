@@ -38,8 +38,7 @@ static const struct argp_option common_options[] = {
 
 static enum ixdp_log_level log_level;
 
-void options_usage(const char *fmt, ...)
-{
+void options_usage(const char *fmt, ...) {
 	char line[512];
 	va_list args;
 
@@ -50,8 +49,7 @@ void options_usage(const char *fmt, ...)
 	exit(EXIT_USAGE);
 }
 
-uint64_t options_number(const char *option, const char *text, uint64_t min, uint64_t max)
-{
+uint64_t options_number(const char *option, const char *text, uint64_t min, uint64_t max) {
 	char *end;
 
 	errno = 0;
@@ -66,8 +64,7 @@ uint64_t options_number(const char *option, const char *text, uint64_t min, uint
 	return number;
 }
 
-static double parse_seconds(const char *option, const char *text)
-{
+static double parse_seconds(const char *option, const char *text) {
 	char *end;
 	const double seconds = strtod(text, &end);
 
@@ -77,8 +74,7 @@ static double parse_seconds(const char *option, const char *text)
 }
 
 /* A CPU list as taskset(1) takes it: 1 or 0,2-3. All must be usable, or the run measures others. */
-static void parse_cpus(const char *option, const char *text, cpu_set_t *cpus)
-{
+static void parse_cpus(const char *option, const char *text, cpu_set_t *cpus) {
 	const char *at = text;
 	cpu_set_t usable;
 
@@ -107,15 +103,13 @@ static void parse_cpus(const char *option, const char *text, cpu_set_t *cpus)
 	} while (at);
 }
 
-static void set_defaults(struct options *opts)
-{
+static void set_defaults(struct options *opts) {
 	*opts = (struct options){.batch = 32};
 	ixdp_config_init(&opts->config);
 	log_level = IXDP_LOG_WARNING;
 }
 
-static error_t parse_common(int key, char *arg, struct argp_state *state)
-{
+static error_t parse_common(int key, char *arg, struct argp_state *state) {
 	struct options *opts = state->input;
 
 	switch (key) {
@@ -165,22 +159,19 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 
 const struct argp options_argp = {.options = common_options, .parser = parse_common};
 
-static void print_version(FILE *stream, struct argp_state *state)
-{
+static void print_version(FILE *stream, struct argp_state *state) {
 	(void)state;
 	fprintf(stream, "%s %s\n", program_invocation_short_name, ixdp_version());
 }
 
-static void log_line(enum ixdp_log_level level, const char *line, void *arg)
-{
+static void log_line(enum ixdp_log_level level, const char *line, void *arg) {
 	static const char *const names[] = {"error", "warning", "info", "debug"};
 
 	(void)arg;
 	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, names[level], line);
 }
 
-void options_parse(const struct argp *argp, int argc, char **argv, void *input)
-{
+void options_parse(const struct argp *argp, int argc, char **argv, void *input) {
 	argp_program_version_hook = print_version;
 	/* getopt has already named an option that it does not know. */
 	if (argp_parse(argp, argc, argv, 0, NULL, input))

@@ -32,8 +32,7 @@ struct rates {
 	double rx_gbps_l1, tx_gbps_l1;
 };
 
-void report_error(const char *fmt, ...)
-{
+void report_error(const char *fmt, ...) {
 	char line[512];
 	va_list args;
 
@@ -43,15 +42,13 @@ void report_error(const char *fmt, ...)
 	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }
 
-void report_set(struct report_sample *sample, enum counter counter, uint64_t value)
-{
+void report_set(struct report_sample *sample, enum counter counter, uint64_t value) {
 	sample->n[counter] = (int64_t)value;
 	sample->shown |= 1u << counter;
 }
 
 static int take_sample(const struct report *report, const struct report_port *port, bool totals,
-		       struct report_sample *sample)
-{
+		       struct report_sample *sample) {
 	struct ixdp_wire_stats wire;
 	struct ixdp_stats stats;
 	struct ixdp_link link;
@@ -86,8 +83,7 @@ static int take_sample(const struct report *report, const struct report_port *po
 }
 
 static struct report_sample difference(const struct report_sample *now,
-				       const struct report_sample *last)
-{
+				       const struct report_sample *last) {
 	struct report_sample diff = *now;
 
 	for (unsigned i = 0; i < COUNTERS; i++)
@@ -95,13 +91,11 @@ static struct report_sample difference(const struct report_sample *now,
 	return diff;
 }
 
-static double gbps_l1(int64_t packets, int64_t bytes, double dt)
-{
+static double gbps_l1(int64_t packets, int64_t bytes, double dt) {
 	return (double)(bytes + packets * IXDP_FRAME_OVERHEAD) * 8 / 1e9 / dt;
 }
 
-static struct rates rates(const struct report_sample *diff, double dt)
-{
+static struct rates rates(const struct report_sample *diff, double dt) {
 	const int64_t *n = diff->n;
 
 	if (dt <= 0)
@@ -114,8 +108,7 @@ static struct rates rates(const struct report_sample *diff, double dt)
 	};
 }
 
-static void add_double(struct json_object *object, const char *name, double value)
-{
+static void add_double(struct json_object *object, const char *name, double value) {
 	struct json_object *number = json_object_new_double(value);
 
 	json_object_set_serializer(number, json_object_double_to_json_string, (void *)"%.6f", NULL);
@@ -123,8 +116,7 @@ static void add_double(struct json_object *object, const char *name, double valu
 }
 
 static void add_counters(struct json_object *object, const struct report_sample *sample,
-			 enum counter first, enum counter last)
-{
+			 enum counter first, enum counter last) {
 	for (unsigned i = first; i <= last; i++) {
 		if (sample->shown & 1u << i)
 			json_object_object_add(object, counter_names[i],
@@ -133,8 +125,7 @@ static void add_counters(struct json_object *object, const struct report_sample 
 }
 
 static void print_json(const struct report *report, const char *port,
-		       const struct report_sample *sample, double t, double dt, bool final)
-{
+		       const struct report_sample *sample, double t, double dt, bool final) {
 	struct json_object *object = json_object_new_object();
 	const struct rates rate = rates(sample, dt);
 
@@ -156,8 +147,7 @@ static void print_json(const struct report *report, const char *port,
 }
 
 static void print_row(struct report *report, const char *port, const struct report_sample *sample,
-		      double t, double dt)
-{
+		      double t, double dt) {
 	const struct rates rate = rates(sample, dt);
 
 	if (!report->headed) {
@@ -175,8 +165,7 @@ static void print_row(struct report *report, const char *port, const struct repo
 }
 
 static void print_total(const struct report *report, const char *port,
-			const struct report_sample *sample, double t)
-{
+			const struct report_sample *sample, double t) {
 	const struct rates rate = rates(sample, t);
 	const int64_t *n = sample->n;
 
@@ -194,16 +183,14 @@ static void print_total(const struct report *report, const char *port,
 	putchar('\n');
 }
 
-int report_flush(void)
-{
+int report_flush(void) {
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
 	report_error("stdout: %s", strerror(errno));
 	return -EIO;
 }
 
-int report_interval(struct report *report, double t)
-{
+int report_interval(struct report *report, double t) {
 	const double dt = t - report->t;
 
 	for (unsigned i = 0; i < report->n_ports; i++) {
@@ -225,8 +212,7 @@ int report_interval(struct report *report, double t)
 	return report_flush();
 }
 
-int report_totals(struct report *report, double t)
-{
+int report_totals(struct report *report, double t) {
 	for (unsigned i = 0; i < report->n_ports; i++) {
 		struct report_port *port = &report->ports[i];
 		const char *name = ixdp_port_name(port->port);

@@ -23,28 +23,24 @@ enum {
 
 static volatile sig_atomic_t signals;
 
-static void count_signal(int signal)
-{
+static void count_signal(int signal) {
 	(void)signal;
 	signals++;
 }
 
-static uint64_t clock_ns(void)
-{
+static uint64_t clock_ns(void) {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
 }
 
-static double seconds(const struct run *run)
-{
+static double seconds(const struct run *run) {
 	return (double)(run->now_ns - run->start_ns) / 1e9;
 }
 
 /* A stream that is closed must not become one of the files that are opened next. */
-static int check_streams(void)
-{
+static int check_streams(void) {
 	const bool closed = fcntl(STDOUT_FILENO, F_GETFD) < 0;
 	int fd;
 
@@ -58,8 +54,7 @@ static int check_streams(void)
 	return -EBADF;
 }
 
-static void catch_signals(void)
-{
+static void catch_signals(void) {
 	const struct sigaction count = {.sa_handler = count_signal};
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
@@ -69,14 +64,12 @@ static void catch_signals(void)
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 
-static void close_ports(struct run *run)
-{
+static void close_ports(struct run *run) {
 	while (run->report.n_ports)
 		ixdp_close(run->report.ports[--run->report.n_ports].port);
 }
 
-int run_open(struct run *run, const struct options *opts, char *const *names, unsigned n)
-{
+int run_open(struct run *run, const struct options *opts, char *const *names, unsigned n) {
 	*run = (struct run){
 	    .opts = opts,
 	    .report = {.json = opts->json, .requested_mpps = -1},
@@ -105,8 +98,7 @@ int run_open(struct run *run, const struct options *opts, char *const *names, un
 }
 
 /* waited_ms: by all ports together. */
-static bool wait_link(struct ixdp_port *port, unsigned *waited_ms)
-{
+static bool wait_link(struct ixdp_port *port, unsigned *waited_ms) {
 	struct ixdp_link link;
 
 	while (ixdp_link_wait(port, LINK_SLICE_MS, &link)) {
@@ -119,8 +111,7 @@ static bool wait_link(struct ixdp_port *port, unsigned *waited_ms)
 	return true;
 }
 
-bool run_begin(struct run *run)
-{
+bool run_begin(struct run *run) {
 	unsigned waited_ms = 0;
 	bool up = true;
 
@@ -138,8 +129,7 @@ bool run_begin(struct run *run)
 	return up;
 }
 
-void run_end(struct run *run)
-{
+void run_end(struct run *run) {
 	if (run->ending)
 		return;
 	run->ending = true;
@@ -151,8 +141,7 @@ void run_end(struct run *run)
 }
 
 /* All wires that send by themselves have an end, and have reached it. */
-static bool sources_exhausted(const struct run *run)
-{
+static bool sources_exhausted(const struct run *run) {
 	bool any = false;
 
 	for (unsigned i = 0; i < run->report.n_ports; i++) {
@@ -168,8 +157,7 @@ static bool sources_exhausted(const struct run *run)
 }
 
 /* Nothing is under way on the port's wire or in its TX rings. */
-static bool is_drained(const struct run *run, struct ixdp_port *port)
-{
+static bool is_drained(const struct run *run, struct ixdp_port *port) {
 	struct ixdp_wire_stats wire;
 	struct ixdp_stats stats;
 
@@ -184,8 +172,7 @@ static bool is_drained(const struct run *run, struct ixdp_port *port)
  * second to one that was looked at first, and one that had left the wire by then may be in an RX
  * ring until the next round of work.
  */
-static bool is_quiet(struct run *run)
-{
+static bool is_quiet(struct run *run) {
 	bool empty = run->moved == 0;
 
 	for (unsigned i = 0; i < run->report.n_ports; i++)
@@ -196,16 +183,14 @@ static bool is_quiet(struct run *run)
 }
 
 /* It is time to end: the user, the clock or the sources say so. */
-static bool is_over(const struct run *run)
-{
+static bool is_over(const struct run *run) {
 	if (signals)
 		return true;
 	return run->opts->duration > 0 && seconds(run) >= run->opts->duration;
 }
 
 /* What is under way shall not be waited for any longer. */
-static bool is_given_up(const struct run *run)
-{
+static bool is_given_up(const struct run *run) {
 	if (signals > run->end_signals)
 		return true;
 	if (run->now_ns - run->idle_ns < (uint64_t)STUCK_MS * MS &&
@@ -217,16 +202,14 @@ static bool is_given_up(const struct run *run)
 }
 
 /* Returns true when the wires are to be looked at, which is not for every round. */
-static bool is_look_due(struct run *run)
-{
+static bool is_look_due(struct run *run) {
 	if (run->now_ns < run->look_ns)
 		return false;
 	run->look_ns = run->now_ns + (uint64_t)LOOK_MS * MS;
 	return true;
 }
 
-bool run_goes_on(struct run *run, unsigned moved)
-{
+bool run_goes_on(struct run *run, unsigned moved) {
 	run->now_ns = clock_ns();
 	run->moved += moved;
 	if (moved)
@@ -248,8 +231,7 @@ bool run_goes_on(struct run *run, unsigned moved)
 	return !is_given_up(run) && !(is_look_due(run) && is_quiet(run));
 }
 
-int run_close(struct run *run)
-{
+int run_close(struct run *run) {
 	for (unsigned i = 0; i < run->report.n_ports; i++) {
 		for (unsigned queue = 0; queue < run->opts->config.tx_queues; queue++)
 			ixdp_tx_clean(run->report.ports[i].port, queue);

@@ -17,16 +17,14 @@
 
 #include <cmocka.h>
 
-static int64_t clock_ns(void)
-{
+static int64_t clock_ns(void) {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
 }
 
-_Noreturn static void run_child(const char *const *argv, int out, int err)
-{
+_Noreturn static void run_child(const char *const *argv, int out, int err) {
 	char path[4096];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing behind */
@@ -41,8 +39,7 @@ _Noreturn static void run_child(const char *const *argv, int out, int err)
 	_exit(127);
 }
 
-static void start(struct program *program, const char *const *argv, bool mute)
-{
+static void start(struct program *program, const char *const *argv, bool mute) {
 	int out[2], err[2];
 
 	assert_non_null(getenv("IXDP_PROGRAMS"));
@@ -61,18 +58,15 @@ static void start(struct program *program, const char *const *argv, bool mute)
 	close(err[1]);
 }
 
-void program_start(struct program *program, const char *const *argv)
-{
+void program_start(struct program *program, const char *const *argv) {
 	start(program, argv, false);
 }
 
-void program_start_mute(struct program *program, const char *const *argv)
-{
+void program_start_mute(struct program *program, const char *const *argv) {
 	start(program, argv, true);
 }
 
-static void read_more(struct program_text *text)
-{
+static void read_more(struct program_text *text) {
 	char piece[4096];
 	const ssize_t n = read(text->fd, piece, sizeof(piece));
 
@@ -89,8 +83,7 @@ static void read_more(struct program_text *text)
 }
 
 /* Waits for output and takes it in. False: there will be none any more. */
-static bool take_output(struct program *program)
-{
+static bool take_output(struct program *program) {
 	struct program_text *texts[] = {&program->out, &program->err};
 	struct pollfd fds[2];
 	const int64_t left_ns = program->limit_ns - clock_ns();
@@ -110,8 +103,7 @@ static bool take_output(struct program *program)
 	return true;
 }
 
-const char *program_line(struct program *program)
-{
+const char *program_line(struct program *program) {
 	const char *end;
 
 	while (!(end = strchr(program->out.data + program->read, '\n'))) {
@@ -126,22 +118,19 @@ const char *program_line(struct program *program)
 	return program->line;
 }
 
-void program_wait_stderr(struct program *program, const char *text)
-{
+void program_wait_stderr(struct program *program, const char *text) {
 	while (!strstr(program->err.data, text)) {
 		if (!take_output(program))
 			fail_msg("stderr lacks \"%s\": %s", text, program->err.data);
 	}
 }
 
-void program_hang_up(struct program *program)
-{
+void program_hang_up(struct program *program) {
 	close(program->out.fd);
 	program->out.fd = -1;
 }
 
-int program_wait(struct program *program)
-{
+int program_wait(struct program *program) {
 	int status;
 
 	while (take_output(program))
@@ -150,8 +139,7 @@ int program_wait(struct program *program)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-struct json_object *program_objects(struct program *program)
-{
+struct json_object *program_objects(struct program *program) {
 	const char *line;
 
 	if (program->objects)
@@ -170,8 +158,7 @@ struct json_object *program_objects(struct program *program)
 	return program->objects;
 }
 
-struct json_object *program_final(struct program *program, const char *port)
-{
+struct json_object *program_final(struct program *program, const char *port) {
 	struct json_object *objects = program_objects(program), *last = NULL, *member;
 
 	for (size_t i = 0; i < json_object_array_length(objects); i++) {
@@ -188,8 +175,7 @@ struct json_object *program_final(struct program *program, const char *port)
 	return last;
 }
 
-unsigned program_lines(const struct program_text *text)
-{
+unsigned program_lines(const struct program_text *text) {
 	unsigned lines = 0;
 
 	for (const char *at = text->data; (at = strchr(at, '\n')); at++)
@@ -197,8 +183,7 @@ unsigned program_lines(const struct program_text *text)
 	return lines;
 }
 
-void program_free(struct program *program)
-{
+void program_free(struct program *program) {
 	if (program->out.fd >= 0)
 		close(program->out.fd);
 	if (program->err.fd >= 0)
@@ -209,8 +194,7 @@ void program_free(struct program *program)
 	json_object_put(program->objects);
 }
 
-static struct json_object *member(struct json_object *object, const char *name)
-{
+static struct json_object *member(struct json_object *object, const char *name) {
 	struct json_object *value;
 
 	if (!json_object_object_get_ex(object, name, &value))
@@ -218,16 +202,14 @@ static struct json_object *member(struct json_object *object, const char *name)
 	return value;
 }
 
-int64_t json_int(struct json_object *object, const char *name)
-{
+int64_t json_int(struct json_object *object, const char *name) {
 	struct json_object *value = member(object, name);
 
 	assert_true(json_object_is_type(value, json_type_int));
 	return json_object_get_int64(value);
 }
 
-double json_number(struct json_object *object, const char *name)
-{
+double json_number(struct json_object *object, const char *name) {
 	struct json_object *value = member(object, name);
 
 	assert_true(json_object_is_type(value, json_type_double));

@@ -15,8 +15,7 @@
 #include <cmocka.h>
 
 /* The sink at the other end of the cable saw all that was sent, in order and whole. */
-static void assert_sent(struct program *program, int64_t frames, int64_t size)
-{
+static void assert_sent(struct program *program, int64_t frames, int64_t size) {
 	struct json_object *final = program_final(program, "soft:a");
 
 	assert_int_equal(json_int(final, "tx_packets"), frames);
@@ -29,8 +28,7 @@ static void assert_sent(struct program *program, int64_t frames, int64_t size)
 	assert_int_equal(json_int(final, "foreign"), 0);
 }
 
-static void sends_an_exact_count(void **state)
-{
+static void sends_an_exact_count(void **state) {
 	struct program program;
 
 	(void)state;
@@ -41,24 +39,22 @@ static void sends_an_exact_count(void **state)
 	program_free(&program);
 }
 
-static void sends_every_kind_of_size(void **state)
-{
+static void sends_every_kind_of_size(void **state) {
 	static const char *const sizes[] = {"61", "65", "1513", "1514"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct program program;
 
-		program_start(&program, PROGRAM_ARGS("ixdp-pktgen", "--json", "--count", "999",
+		program_start(&program, PROGRAM_ARGS("ixdp-pktgen", "--json", "--count", "1023",
 						     "--size", sizes[i], "soft:a"));
 		assert_int_equal(program_wait(&program), 0);
-		assert_sent(&program, 999, strtol(sizes[i], NULL, 10));
+		assert_sent(&program, 1023, strtol(sizes[i], NULL, 10));
 		program_free(&program);
 	}
 }
 
-static void sends_in_order_on_several_queues(void **state)
-{
+static void sends_in_order_on_several_queues(void **state) {
 	struct program program;
 
 	(void)state;
@@ -70,13 +66,13 @@ static void sends_in_order_on_several_queues(void **state)
 	program_free(&program);
 }
 
-static void gets_back_what_it_sent(void **state)
-{
+static void gets_back_what_it_sent(void **state) {
 	struct program program;
 
 	(void)state;
-	program_start(&program, PROGRAM_ARGS("ixdp-pktgen", "--json", "--count", "5000", "--flows",
-					     "3", "--rate", "50kpps", "soft:a,peer=loop"));
+	program_start(&program,
+		      PROGRAM_ARGS("ixdp-pktgen", "--json", "--count", "5000", "--flows", "3",
+				   "--tx-queues", "3", "--rate", "50kpps", "soft:a,peer=loop"));
 	assert_int_equal(program_wait(&program), 0);
 	struct json_object *final = program_final(&program, "soft:a");
 
@@ -88,8 +84,43 @@ static void gets_back_what_it_sent(void **state)
 	program_free(&program);
 }
 
-static void says_nothing_about_returns_when_there_are_none(void **state)
-{
+/* Each tenth frame comes back damaged and is dropped, the very last one among them. */
+static void counts_what_does_not_come_back(void **state) {
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-pktgen", "--json", "--count", "1000", "--rate",
+					     "50kpps", "soft:a,peer=loop,fault=bad-crc:10"));
+	assert_int_equal(program_wait(&program), 0);
+	struct json_object *final = program_final(&program, "soft:a");
+
+	assert_int_equal(json_int(final, "tx_packets"), 1000);
+	assert_int_equal(json_int(final, "rx_packets"), 900);
+	assert_int_equal(json_int(final, "rx_dropped"), 100);
+	assert_int_equal(json_int(final, "rx_lost"), 100);
+	assert_int_equal(json_int(final, "rx_misordered"), 0);
+	program_free(&program);
+}
+
+/* Somebody else's frames come, ours go elsewhere: none of ours is lost on the way back. */
+static void takes_nobody_elses_frames_for_its_own(void **state) {
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-pktgen", "--json", "--count", "5000", "--rate",
+					     "50kpps", "soft:a,peer=gen,rate=20kpps"));
+	assert_int_equal(program_wait(&program), 0);
+	struct json_object *final = program_final(&program, "soft:a");
+
+	assert_int_equal(json_int(final, "tx_packets"), 5000);
+	assert_int_equal(json_int(final, "wire_rx_packets"), 5000);
+	assert_true(json_int(final, "rx_packets") > 0);
+	assert_int_equal(json_int(final, "rx_packets"), json_int(final, "wire_tx_packets"));
+	assert_int_equal(json_int(final, "rx_lost"), 0);
+	program_free(&program);
+}
+
+static void says_nothing_about_returns_when_there_are_none(void **state) {
 	struct json_object *member;
 	struct program program;
 
@@ -101,8 +132,7 @@ static void says_nothing_about_returns_when_there_are_none(void **state)
 	program_free(&program);
 }
 
-static void keeps_the_rate(void **state)
-{
+static void keeps_the_rate(void **state) {
 	struct program program;
 
 	(void)state;
@@ -120,8 +150,7 @@ static void keeps_the_rate(void **state)
 	program_free(&program);
 }
 
-static void warns_of_more_than_the_line_carries(void **state)
-{
+static void warns_of_more_than_the_line_carries(void **state) {
 	struct program program;
 
 	(void)state;
@@ -138,8 +167,7 @@ static void warns_of_more_than_the_line_carries(void **state)
 	program_free(&program);
 }
 
-static void sends_nothing_before_link(void **state)
-{
+static void sends_nothing_before_link(void **state) {
 	struct program program;
 
 	(void)state;
@@ -161,8 +189,7 @@ static void sends_nothing_before_link(void **state)
 	program_free(&program);
 }
 
-static void sigterm_ends_it_with_totals(void **state)
-{
+static void sigterm_ends_it_with_totals(void **state) {
 	struct program program;
 
 	(void)state;
@@ -180,8 +207,7 @@ static void sigterm_ends_it_with_totals(void **state)
 	program_free(&program);
 }
 
-static void addresses_are_as_asked_for(void **state)
-{
+static void addresses_are_as_asked_for(void **state) {
 	static const uint8_t dst[] = {0x02, 0xaa, 0xbb, 0xcc, 0xdd, 0xee};
 	static const uint8_t src[] = {0x06, 0x01, 0x23, 0x45, 0x67, 0x89};
 	char folder[] = "/tmp/ixdp-pktgen-XXXXXX", path[64], port[96], error[PCAP_ERRBUF_SIZE];
@@ -219,8 +245,7 @@ static void addresses_are_as_asked_for(void **state)
 }
 
 /* The bytes of the next dump; 0 at the end. what: receives the line before them. */
-static unsigned read_dump(struct program *program, char what[256], uint8_t *data)
-{
+static unsigned read_dump(struct program *program, char what[256], uint8_t *data) {
 	const char *line = program_line(program);
 	unsigned len = 0, size = 0;
 
@@ -241,8 +266,7 @@ static unsigned read_dump(struct program *program, char what[256], uint8_t *data
 	return len;
 }
 
-static void dry_run_prints_the_frames(void **state)
-{
+static void dry_run_prints_the_frames(void **state) {
 	struct program program;
 	struct ixdp_frame_id id;
 	uint8_t data[2048];
@@ -275,8 +299,7 @@ static void dry_run_prints_the_frames(void **state)
 	program_free(&program);
 }
 
-static void wrong_usage_names_the_option(void **state)
-{
+static void wrong_usage_names_the_option(void **state) {
 	static const struct {
 		const char *args[4];
 		const char *named;
@@ -312,8 +335,7 @@ static void wrong_usage_names_the_option(void **state)
 	}
 }
 
-static void an_unknown_device_is_a_failure(void **state)
-{
+static void an_unknown_device_is_a_failure(void **state) {
 	struct program program;
 
 	(void)state;
@@ -325,13 +347,14 @@ static void an_unknown_device_is_a_failure(void **state)
 	program_free(&program);
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(sends_an_exact_count),
 	    cmocka_unit_test(sends_every_kind_of_size),
 	    cmocka_unit_test(sends_in_order_on_several_queues),
 	    cmocka_unit_test(gets_back_what_it_sent),
+	    cmocka_unit_test(counts_what_does_not_come_back),
+	    cmocka_unit_test(takes_nobody_elses_frames_for_its_own),
 	    cmocka_unit_test(says_nothing_about_returns_when_there_are_none),
 	    cmocka_unit_test(keeps_the_rate),
 	    cmocka_unit_test(warns_of_more_than_the_line_carries),
