@@ -76,8 +76,7 @@ void softnic_advance_ns(uint64_t ns);
 void softnic_tap(struct softnic *nic, bool (*sent)(const uint8_t *frame, size_t len, void *arg),
 		 void *arg);
 
-/* With a tap: a frame (without FCS) arrives from the wire. False: the NIC's packet buffer is full.
- */
+/* With a tap: a frame (without FCS) arrives. False: the NIC's packet buffer is full. */
 bool softnic_inject(struct softnic *nic, const void *frame, size_t len);
 
 /* The same with a wrong FCS. */
@@ -102,8 +101,7 @@ int softnic_fault(struct softnic *nic, const char *fault);
 unsigned softnic_violations(struct softnic *nic);
 const char *softnic_last_violation(struct softnic *nic);
 
-/* Registers without side effects, for looking and for presetting counters; pairs of 36 bits by low.
- */
+/* Registers without side effects, for looking and for presetting counters. */
 uint32_t softnic_peek(struct softnic *nic, uint32_t reg);
 void softnic_poke(struct softnic *nic, uint32_t reg, uint32_t value);
 
