@@ -125,7 +125,7 @@ int main(int argc, char **argv) {
 	};
 	static struct path paths[REPORT_MAX_PORTS * IXDP_MAX_RX_QUEUES];
 	struct arguments args = {0};
-	struct run run;
+	static struct run run;
 
 	options_parse(&argp, argc, argv, &args);
 	if (run_open(&run, &args.common, args.names, args.n_names))
