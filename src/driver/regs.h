@@ -26,9 +26,7 @@
 	R(CTRL_EXT,   0x00018,    0,   1, 0x00000000, RW,  "8.2.3.1.3",   "extended device control") \
 	/* EEPROM, firmware, semaphores, PCIe, sections 8.2.3.2 and 8.2.3.4 */ \
 	R(EEC,        0x10010,    0,   1, 0x00001730, RW,  "8.2.3.2.1",   "EEPROM control") \
-	R(SWSM,       0x10140,    0,   1, 0x00000000, RW,  "8.2.3.4.9",   "software semaphore") \
 	R(FWSM,       0x10148,    0,   1, 0x00008000, RO,  "8.2.3.4.10",  "firmware semaphore") \
-	R(SW_FW_SYNC, 0x10160,    0,   1, 0x00000000, RW,  "8.2.3.4.11",  "software-firmware synchronization") \
 	R(GCR_EXT,    0x11050,    0,   1, 0x00000000, RW,  "8.2.3.4.12",  "PCIe control extended") \
 	/* Interrupts, section 8.2.3.5 */ \
 	R(EICR,       0x00800,    0,   1, 0x00000000, RC,  "8.2.3.5.1",   "interrupt causes") \
@@ -83,7 +81,6 @@
 	/* MAC and link, section 8.2.3.22 */ \
 	R(HLREG0,     0x04240,    0,   1, 0x08012C0B, RW,  "8.2.3.22.8",  "MAC core control 0") \
 	R(MAXFRS,     0x04268,    0,   1, 0x05EE0000, RW,  "8.2.3.22.13", "max frame size") \
-	R(AUTOC,      0x042A0,    0,   1, 0xC09C6004, RW,  "8.2.3.22.19", "auto-negotiation control") \
 	R(LINKS,      0x042A4,    0,   1, 0x00000000, RO,  "8.2.3.22.20", "link status") \
 	/* Statistics, section 8.2.3.23 */ \
 	R(CRCERRS,    0x04000,    0,   1, 0x00000000, RC,  "8.2.3.23",    "CRC errors") \
@@ -118,12 +115,8 @@
 	F(CTRL_EXT,   DRV_LOAD,       28,  1) \
 	F(EEC,        PRES,            8,  1) \
 	F(EEC,        ARD,             9,  1) \
-	F(SWSM,       SMBI,            0,  1) /* a read sets it */ \
-	F(SWSM,       SWESMBI,         1,  1) \
 	F(FWSM,       FW_VALID,       15,  1) \
 	F(FWSM,       EXT_ERR,        19,  6) \
-	F(SW_FW_SYNC, SW_MAC_CSR,      3,  1) \
-	F(SW_FW_SYNC, FW_MAC_CSR,      8,  1) \
 	F(GCR_EXT,    BUFFERS_CLEAR,  30,  1) \
 	F(EIMC,       ALL,             0, 31) \
 	F(EIMC_EX,    ALL,             0, 32) \
@@ -191,9 +184,6 @@
 	F(HLREG0,     MDCSPD,         16,  1) \
 	F(HLREG0,     RXLNGTHERREN,   27,  1) \
 	F(MAXFRS,     MFS,            16, 16) \
-	F(AUTOC,      FLU,             0,  1) \
-	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
-	F(AUTOC,      LMS,            13,  3) \
 	F(LINKS,      SPEED,          28,  2) \
 	F(LINKS,      UP,             30,  1)
 /* clang-format on */
@@ -234,8 +224,8 @@ enum {
 /* What a field of a register's value holds. */
 #define FIELD_GET(field, regvalue) (((regvalue) & (uint32_t)(field)) >> field##_LOW)
 
-/* AUTOC.LMS and LINKS.SPEED, sections 8.2.3.22.19 and 8.2.3.22.20. */
-enum { AUTOC_LMS_10G_SFI = 3, LINKS_SPEED_100M = 1, LINKS_SPEED_1G = 2, LINKS_SPEED_10G = 3 };
+/* LINKS.SPEED, section 8.2.3.22.20. */
+enum { LINKS_SPEED_100M = 1, LINKS_SPEED_1G = 2, LINKS_SPEED_10G = 3 };
 
 /* SRRCTL.DESCTYPE, section 8.2.3.8.7. */
 enum { SRRCTL_DESCTYPE_LEGACY = 0, SRRCTL_DESCTYPE_ADVANCED = 1 };

@@ -35,13 +35,23 @@ enum {
  */
 /* clang-format off */
 #define NIC_REGISTERS(R) \
-	R(MCSTCTRL, 0x05090, 0,  1, 0x00000000, RW, "8.2.3.7.3", "multicast control") \
-	R(RQSMR,    0x02300, 4, 32, 0x00000000, RW, "8.2.3.23",  "receive queue to statistics counter") \
-	R(TQSM,     0x08600, 4, 32, 0x00000000, RW, "8.2.3.23",  "transmit queue to statistics counter")
+	R(SWSM,       0x10140,    0,   1, 0x00000000, RW,  "8.2.3.4.9",   "software semaphore") \
+	R(SW_FW_SYNC, 0x10160,    0,   1, 0x00000000, RW,  "8.2.3.4.11",  "software-firmware synchronization") \
+	R(AUTOC,      0x042A0,    0,   1, 0xC09C6004, RW,  "8.2.3.22.19", "auto-negotiation control") \
+	R(MCSTCTRL,   0x05090,    0,   1, 0x00000000, RW,  "8.2.3.7.3",   "multicast control") \
+	R(RQSMR,      0x02300,    4,  32, 0x00000000, RW,  "8.2.3.23",    "receive queue to statistics counter") \
+	R(TQSM,       0x08600,    4,  32, 0x00000000, RW,  "8.2.3.23",    "transmit queue to statistics counter")
 
 #define NIC_FIELDS(F) \
-	F(MCSTCTRL, MO,  0, 2) \
-	F(MCSTCTRL, MFE, 2, 1)
+	F(SWSM,       SMBI,            0,  1) /* a read sets it */ \
+	F(SWSM,       SWESMBI,         1,  1) \
+	F(SW_FW_SYNC, SW_MAC_CSR,      3,  1) \
+	F(SW_FW_SYNC, FW_MAC_CSR,      8,  1) \
+	F(AUTOC,      FLU,             0,  1) \
+	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
+	F(AUTOC,      LMS,            13,  3) \
+	F(MCSTCTRL,   MO,              0,  2) \
+	F(MCSTCTRL,   MFE,             2,  1)
 
 /* Second addresses of registers: A(name, offset, stride, how many of them). */
 #define NIC_ALIASES(A) \

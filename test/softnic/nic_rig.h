@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "driver/regs.h"
+#include "softnic/nic.h"
 #include "softnic/softnic.h"
 
 #include <setjmp.h>

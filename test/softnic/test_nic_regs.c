@@ -11,7 +11,7 @@ struct line {
 static const struct line lines[] = {
 #define R(name, offset, stride, count, reset, access, section, what)                               \
 	{#name, offset, stride, count, reset, access},
-    IXDP_REGISTERS(R)
+    IXDP_REGISTERS(R) NIC_REGISTERS(R)
 #undef R
 };
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
