@@ -163,11 +163,11 @@ static int set_up(struct pktgen *gen, const struct arguments *args) {
 			ixdp_mac_get(gen->port, stream->frame.src_mac);
 	}
 	/*
-	 * The pacer may make up for 10 ms: as long as the kernel may well run something else on our
-	 * CPU. With less each such pause would lower the rate.
+	 * The pacer may make up for 50 ms: as long as a busy machine may well run something else on
+	 * our CPU. With less each such pause would lower the rate.
 	 */
 	gen->paced = args->has_rate;
-	ixdp_pacer_init(&gen->pacer, pps, args->common.batch + (unsigned)(pps / 100));
+	ixdp_pacer_init(&gen->pacer, pps, args->common.batch + (unsigned)(pps / 20));
 	gen->run.report.requested_mpps = pps / 1e6;
 	gen->run.report.sample = sample_returned;
 	gen->run.report.arg = gen;

@@ -4,7 +4,6 @@
 
 #include <ixdp/ixdp.h>
 #include <pcap/pcap.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -370,126 +369,6 @@ static void survives_a_reader_that_leaves(void **state) {
 	program_free(&program);
 }
 
-static void refuses_a_closed_stdout(void **state) {
-	struct program program;
-
-	(void)state;
-	program_start_mute(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "0.1"));
-	assert_int_equal(program_wait(&program), 1);
-	assert_non_null(strstr(program.err.data, "stdout is closed"));
-	program_free(&program);
-}
-
-/* --- options ------------------------------------------------------------------------------ */
-
-static void wrong_usage_names_the_option(void **state) {
-	static const struct {
-		const char *args[4];
-		const char *named;
-	} cases[] = {
-	    {{"--batch", "0"}, "--batch"},
-	    {{"--batch", "257"}, "--batch"},
-	    {{"--batch", "-1"}, "--batch"},
-	    {{"--batch", "many"}, "--batch"},
-	    {{"--batch"}, "--batch"},
-	    {{"--duration", "0"}, "--duration"},
-	    {{"--duration", "-1"}, "--duration"},
-	    {{"--duration", "nan"}, "--duration"},
-	    {{"--duration", "3s"}, "--duration"},
-	    {{"--duration", ""}, "--duration"},
-	    {{"--count", "0"}, "--count"},
-	    {{"--count", "18446744073709551616"}, "--count"},
-	    {{"--rx-queues", "0"}, "--rx-queues"},
-	    {{"--rx-queues", "17"}, "--rx-queues"},
-	    {{"--tx-queues", "65"}, "--tx-queues"},
-	    {{"--ring", "100"}, "--ring"},
-	    {{"--ring", "32"}, "--ring"},
-	    {{"--ring", "8192"}, "--ring"},
-	    {{"--cpu", "x"}, "--cpu"},
-	    {{"--cpu", "1-0"}, "--cpu"},
-	    {{"--cpu", "0,"}, "--cpu"},
-	    {{"--cpu", "1023"}, "--cpu"},
-	    {{"--nonsense"}, "--nonsense"},
-	    {{"soft:a", "soft:b", "soft:c"}, "soft:c"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *const *args = cases[i].args;
-		struct program program;
-
-		program_start(&program, PROGRAM_ARGS("ixdp-fwd", args[0], args[1], args[2]));
-		assert_int_equal(program_wait(&program), 2);
-		assert_int_equal(program_lines(&program.err), 1);
-		assert_non_null(strstr(program.err.data, cases[i].named));
-		assert_int_equal(program.out.len, 0);
-		program_free(&program);
-	}
-}
-
-static void failure_is_one_line(void **state) {
-	static const struct {
-		const char *args[2];
-		const char *named;
-	} cases[] = {
-	    {{"nonsense"}, "nonsense"},
-	    {{"soft:a,colour=red"}, "colour"},
-	    {{"soft:a,peer=pcap:/nonexistent/in.pcap"}, "/nonexistent/in.pcap"},
-	    {{"soft:a", "soft:a"}, "soft:a"},
-	    {{"ffff:ff:1f.7"}, "ffff:ff:1f.7"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct program program;
-
-		program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "0.1",
-						     cases[i].args[0], cases[i].args[1]));
-		assert_int_equal(program_wait(&program), 1);
-		assert_non_null(strstr(program.err.data, cases[i].named));
-		assert_null(strstr(program.err.data, "rror: rror"));
-		assert_int_equal(program.out.len, 0);
-		program_free(&program);
-	}
-}
-
-static void help_and_version_go_to_stdout(void **state) {
-	struct program program;
-
-	(void)state;
-	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--help"));
-	assert_int_equal(program_wait(&program), 0);
-	assert_non_null(strstr(program.out.data, "--duration=SEC"));
-	assert_int_equal(program.err.len, 0);
-	program_free(&program);
-
-	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--version"));
-	assert_int_equal(program_wait(&program), 0);
-	assert_string_equal(program.out.data, "ixdp-fwd " IXDP_VERSION "\n");
-	program_free(&program);
-}
-
-static void cpu_pins_the_worker_alone(void **state) {
-	struct program program;
-	cpu_set_t usable, pinned;
-	char cpu[16];
-	int first = 0;
-
-	(void)state;
-	sched_getaffinity(0, sizeof(usable), &usable);
-	while (!CPU_ISSET(first, &usable))
-		first++;
-	snprintf(cpu, sizeof(cpu), "%d", first);
-	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--cpu", cpu, "soft:a"));
-	assert_non_null(program_line(&program));
-	assert_int_equal(sched_getaffinity(program.pid, sizeof(pinned), &pinned), 0);
-	assert_int_equal(CPU_COUNT(&pinned), 1);
-	assert_true(CPU_ISSET(first, &pinned));
-	kill(program.pid, SIGTERM);
-	assert_int_equal(program_wait(&program), 0);
-	program_free(&program);
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(forwards_between_generators),
@@ -507,11 +386,6 @@ int main(void) {
 	    cmocka_unit_test(another_signal_ends_the_drain),
 	    cmocka_unit_test(a_port_that_sends_nothing_is_given_up),
 	    cmocka_unit_test(survives_a_reader_that_leaves),
-	    cmocka_unit_test(refuses_a_closed_stdout),
-	    cmocka_unit_test(wrong_usage_names_the_option),
-	    cmocka_unit_test(failure_is_one_line),
-	    cmocka_unit_test(help_and_version_go_to_stdout),
-	    cmocka_unit_test(cpu_pins_the_worker_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -299,54 +299,6 @@ static void dry_run_prints_the_frames(void **state) {
 	program_free(&program);
 }
 
-static void wrong_usage_names_the_option(void **state) {
-	static const struct {
-		const char *args[4];
-		const char *named;
-	} cases[] = {
-	    {{NULL}, "DEV"},
-	    {{"soft:a", "soft:b"}, "soft:b"},
-	    {{"--size", "59", "soft:a"}, "--size"},
-	    {{"--size", "1515", "soft:a"}, "--size"},
-	    {{"--rate", "fast", "soft:a"}, "--rate"},
-	    {{"--rate", "100", "soft:a"}, "--rate"},
-	    {{"--rate", "-1kpps", "soft:a"}, "--rate"},
-	    {{"--flows", "0", "soft:a"}, "--flows"},
-	    {{"--flows", "65537", "soft:a"}, "--flows"},
-	    {{"--dst-mac", "02:00:00:00:00", "soft:a"}, "--dst-mac"},
-	    {{"--dst-mac", "02:00:00:00:00:001", "soft:a"}, "--dst-mac"},
-	    {{"--src-mac", "01:00:00:00:00:00", "soft:a"}, "--src-mac"},
-	    {{"--src-mac", "02-00-00-00-00-00", "soft:a"}, "--src-mac"},
-	    {{"--batch", "257", "soft:a"}, "--batch"},
-	    {{"--dry-run", "--json"}, "--dry-run"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *const *args = cases[i].args;
-		struct program program;
-
-		program_start(&program, PROGRAM_ARGS("ixdp-pktgen", args[0], args[1], args[2]));
-		assert_int_equal(program_wait(&program), 2);
-		assert_int_equal(program_lines(&program.err), 1);
-		assert_non_null(strstr(program.err.data, cases[i].named));
-		assert_int_equal(program.out.len, 0);
-		program_free(&program);
-	}
-}
-
-static void an_unknown_device_is_a_failure(void **state) {
-	struct program program;
-
-	(void)state;
-	program_start(&program, PROGRAM_ARGS("ixdp-pktgen", "--json", "nonsense"));
-	assert_int_equal(program_wait(&program), 1);
-	assert_int_equal(program_lines(&program.err), 1);
-	assert_non_null(strstr(program.err.data, "nonsense"));
-	assert_int_equal(program.out.len, 0);
-	program_free(&program);
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(sends_an_exact_count),
@@ -362,8 +314,6 @@ int main(void) {
 	    cmocka_unit_test(sigterm_ends_it_with_totals),
 	    cmocka_unit_test(addresses_are_as_asked_for),
 	    cmocka_unit_test(dry_run_prints_the_frames),
-	    cmocka_unit_test(wrong_usage_names_the_option),
-	    cmocka_unit_test(an_unknown_device_is_a_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
