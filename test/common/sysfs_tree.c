@@ -21,16 +21,14 @@ char root[200];
 struct ixdp_bus *bus;
 struct kernel kernel;
 
-const char *in_root(const char *file)
-{
+const char *in_root(const char *file) {
 	static _Thread_local char path[400];
 
 	snprintf(path, sizeof(path), "%s/%s", root, file);
 	return path;
 }
 
-void write_at(const char *file, long offset, const void *data, size_t size)
-{
+void write_at(const char *file, long offset, const void *data, size_t size) {
 	int fd = open(in_root(file), O_RDWR | O_CREAT, 0644);
 
 	assert_true(fd >= 0);
@@ -38,8 +36,7 @@ void write_at(const char *file, long offset, const void *data, size_t size)
 	close(fd);
 }
 
-void read_at(const char *file, long offset, void *data, size_t size)
-{
+void read_at(const char *file, long offset, void *data, size_t size) {
 	int fd = open(in_root(file), O_RDONLY);
 
 	assert_true(fd >= 0);
@@ -47,14 +44,12 @@ void read_at(const char *file, long offset, void *data, size_t size)
 	close(fd);
 }
 
-void write_text(const char *file, const char *text)
-{
+void write_text(const char *file, const char *text) {
 	unlink(in_root(file));
 	write_at(file, 0, text, strlen(text));
 }
 
-void make_folder(const char *file)
-{
+void make_folder(const char *file) {
 	char path[400];
 
 	snprintf(path, sizeof(path), "%s", in_root(file));
@@ -66,21 +61,18 @@ void make_folder(const char *file)
 	assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
 }
 
-void set_config16(unsigned offset, unsigned value)
-{
+void set_config16(unsigned offset, unsigned value) {
 	write_at(DEVICE "/config", offset, (uint8_t[]){value & 0xFF, value >> 8}, 2);
 }
 
-unsigned config16(unsigned offset)
-{
+unsigned config16(unsigned offset) {
 	uint8_t bytes[2];
 
 	read_at(DEVICE "/config", offset, bytes, 2);
 	return bytes[0] | bytes[1] << 8;
 }
 
-void set_ids(unsigned vendor, unsigned device, unsigned class)
-{
+void set_ids(unsigned vendor, unsigned device, unsigned class) {
 	char text[20];
 
 	snprintf(text, sizeof(text), "0x%04x\n", vendor);
@@ -94,8 +86,7 @@ void set_ids(unsigned vendor, unsigned device, unsigned class)
 	set_config16(PCI_CLASS_DEVICE, class);
 }
 
-void bind_to(const char *driver)
-{
+void bind_to(const char *driver) {
 	char target[100];
 
 	snprintf(target, sizeof(target), "bus/pci/drivers/%s", driver);
@@ -105,8 +96,7 @@ void bind_to(const char *driver)
 	assert_int_equal(symlink(target, in_root(DEVICE "/driver")), 0);
 }
 
-void set_interface(const char *name, const char *flags)
-{
+void set_interface(const char *name, const char *flags) {
 	char file[100];
 
 	snprintf(file, sizeof(file), DEVICE "/net/%s", name);
@@ -115,28 +105,24 @@ void set_interface(const char *name, const char *flags)
 	write_text(file, flags);
 }
 
-void bind_to_ixgbe(void)
-{
+void bind_to_ixgbe(void) {
 	bind_to("ixgbe");
 	set_interface("ixt0", "0x1002\n");
 }
 
-bool has_driver(void)
-{
+bool has_driver(void) {
 	char link[8];
 
 	return readlink(in_root(DEVICE "/driver"), link, sizeof(link)) > 0;
 }
 
-bool is_empty(const char *file)
-{
+bool is_empty(const char *file) {
 	struct stat st;
 
 	return stat(in_root(file), &st) == 0 && st.st_size == 0;
 }
 
-void assert_untouched(void)
-{
+void assert_untouched(void) {
 	assert_true(has_driver());
 	assert_true(is_empty(IXGBE "/unbind"));
 	assert_true(is_empty(IXGBE "/bind"));
@@ -146,8 +132,7 @@ void assert_untouched(void)
 /* --- the kernel's part ---------------------------------------------------------------------- */
 
 /* What was written to a file of the driver, if anything; the file is empty again then. */
-static bool written(const char *file, atomic_uint *count)
-{
+static bool written(const char *file, atomic_uint *count) {
 	char text[100];
 	int fd = open(in_root(file), O_RDWR);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
@@ -161,13 +146,11 @@ static bool written(const char *file, atomic_uint *count)
 	return n > 0;
 }
 
-static void sleep_ms(void)
-{
+static void sleep_ms(void) {
 	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static void *kernel_main(void *arg)
-{
+static void *kernel_main(void *arg) {
 	(void)arg;
 	while (!atomic_load(&kernel.stop)) {
 		if (written(IXGBE "/unbind", &kernel.unbinds))
@@ -180,27 +163,23 @@ static void *kernel_main(void *arg)
 	return NULL;
 }
 
-void start_kernel(void)
-{
+void start_kernel(void) {
 	kernel.runs = pthread_create(&kernel.thread, NULL, kernel_main, NULL) == 0;
 	assert_true(kernel.runs);
 }
 
-void wait_for_driver(void)
-{
+void wait_for_driver(void) {
 	for (int i = 0; i < WAIT_MS && !has_driver(); i++)
 		sleep_ms();
 	assert_true(has_driver());
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
 	(void)st, (void)type, (void)ftw;
 	return remove(path);
 }
 
-int tree_setup(void **state)
-{
+int tree_setup(void **state) {
 	const char *tmp = getenv("TMPDIR");
 	static const uint8_t pm[] = {PCI_CAP_ID_PM, PCIE_CAP};
 	static const uint8_t pcie[] = {PCI_CAP_ID_EXP, 0};
@@ -227,8 +206,7 @@ int tree_setup(void **state)
 	return 0;
 }
 
-int tree_teardown(void **state)
-{
+int tree_teardown(void **state) {
 	(void)state;
 	if (bus)
 		bus->ops->close(bus);
@@ -241,21 +219,18 @@ int tree_teardown(void **state)
 	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-void open_fails(const char *name, bool force, int err, const char *because)
-{
+void open_fails(const char *name, bool force, int err, const char *because) {
 	assert_int_equal(bus_open(&bus, name, force), -err);
 	if (!strstr(ixdp_error(), because) || strchr(ixdp_error(), '\n'))
 		fail_msg("\"%s\" does not say \"%s\" in one line", ixdp_error(), because);
 }
 
-void open_works(bool force)
-{
+void open_works(bool force) {
 	if (bus_open(&bus, ADDRESS, force) < 0)
 		fail_msg("%s", ixdp_error());
 }
 
-void close_bus(void)
-{
+void close_bus(void) {
 	bus->ops->close(bus);
 	bus = NULL;
 }

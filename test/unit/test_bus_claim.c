@@ -18,8 +18,7 @@
 
 /* --- who uses it ---------------------------------------------------------------------------- */
 
-static void interface_that_is_up_is_left_alone_unless_forced(void **state)
-{
+static void interface_that_is_up_is_left_alone_unless_forced(void **state) {
 	(void)state;
 	bind_to_ixgbe();
 	set_interface("ixt1", "0x1003\n");
@@ -30,8 +29,7 @@ static void interface_that_is_up_is_left_alone_unless_forced(void **state)
 	assert_int_equal(kernel.unbinds, 1);
 }
 
-static void interface_with_an_address_is_left_alone_unless_forced(void **state)
-{
+static void interface_with_an_address_is_left_alone_unless_forced(void **state) {
 	struct ifaddrs *list;
 	bool has_address = false;
 
@@ -53,8 +51,7 @@ static void interface_with_an_address_is_left_alone_unless_forced(void **state)
 	open_works(true);
 }
 
-static void driver_without_an_interface_keeps_it_unless_forced(void **state)
-{
+static void driver_without_an_interface_keeps_it_unless_forced(void **state) {
 	(void)state;
 	bind_to("ixgbe");
 	open_fails(ADDRESS, false, EBUSY, "bound to ixgbe but without an interface here");
@@ -66,8 +63,7 @@ static void driver_without_an_interface_keeps_it_unless_forced(void **state)
 }
 
 /* To unbind vfio-pci from under a virtual machine would block until that machine ends. */
-static void drivers_for_userspace_keep_it_even_if_forced(void **state)
-{
+static void drivers_for_userspace_keep_it_even_if_forced(void **state) {
 	static const char *const drivers[] = {"vfio-pci", "uio_pci_generic", "igb_uio"};
 	char unbind[100];
 
@@ -81,8 +77,7 @@ static void drivers_for_userspace_keep_it_even_if_forced(void **state)
 	}
 }
 
-static void translating_iommu_is_refused_and_vfio_named(void **state)
-{
+static void translating_iommu_is_refused_and_vfio_named(void **state) {
 	static const char *const types[] = {"DMA\n", "DMA-FQ\n", "blocked\n", "unknown\n"};
 
 	(void)state;
@@ -100,8 +95,7 @@ static void translating_iommu_is_refused_and_vfio_named(void **state)
 	assert_int_equal(kernel.unbinds, 1);
 }
 
-static void second_open_and_second_process_are_kept_out(void **state)
-{
+static void second_open_and_second_process_are_kept_out(void **state) {
 	struct ixdp_bus *second;
 	int ready[2];
 	char byte;
@@ -131,8 +125,7 @@ static void second_open_and_second_process_are_kept_out(void **state)
 	open_works(false);
 }
 
-static void without_privilege_the_error_says_root(void **state)
-{
+static void without_privilege_the_error_says_root(void **state) {
 	uid_t user = geteuid();
 
 	(void)state;
@@ -154,8 +147,7 @@ static void without_privilege_the_error_says_root(void **state)
 
 /* --- taking it and giving it back ----------------------------------------------------------- */
 
-static void kernel_driver_is_unbound_and_bound_again(void **state)
-{
+static void kernel_driver_is_unbound_and_bound_again(void **state) {
 	(void)state;
 	bind_to_ixgbe();
 	start_kernel();
@@ -168,8 +160,7 @@ static void kernel_driver_is_unbound_and_bound_again(void **state)
 	assert_int_equal(kernel.wrong, 0);
 }
 
-static void device_without_a_driver_stays_without(void **state)
-{
+static void device_without_a_driver_stays_without(void **state) {
 	(void)state;
 	open_works(false);
 	close_bus();
@@ -178,8 +169,7 @@ static void device_without_a_driver_stays_without(void **state)
 	assert_true(is_empty(IXGBE "/bind"));
 }
 
-static void open_that_fails_late_gives_everything_back(void **state)
-{
+static void open_that_fails_late_gives_everything_back(void **state) {
 	(void)state;
 	bind_to_ixgbe();
 	start_kernel();
@@ -200,16 +190,14 @@ static void open_that_fails_late_gives_everything_back(void **state)
 	open_works(false);
 }
 
-static void driver_that_does_not_let_go_is_waited_for_with_a_limit(void **state)
-{
+static void driver_that_does_not_let_go_is_waited_for_with_a_limit(void **state) {
 	(void)state;
 	bind_to_ixgbe();
 	open_fails(ADDRESS, false, ETIMEDOUT, "ixgbe did not let go");
 	assert_int_equal(config16(PCI_COMMAND), 0);
 }
 
-static void opening_again_and_again_leaks_nothing(void **state)
-{
+static void opening_again_and_again_leaks_nothing(void **state) {
 	struct rlimit before;
 	struct rlimit few;
 	char line[512];
@@ -245,8 +233,7 @@ static void opening_again_and_again_leaks_nothing(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tree_setup, tree_teardown)
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    TEST(interface_that_is_up_is_left_alone_unless_forced),
 	    TEST(interface_with_an_address_is_left_alone_unless_forced),

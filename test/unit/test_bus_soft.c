@@ -24,8 +24,7 @@ static struct dma_mem frames; /* and PAGES more */
 static uint8_t last_frame[LEN];
 static unsigned n_sent;
 
-static bool on_sent(const uint8_t *frame, size_t len, void *arg)
-{
+static bool on_sent(const uint8_t *frame, size_t len, void *arg) {
 	(void)arg;
 	assert_int_equal(len, LEN);
 	memcpy(last_frame, frame, len);
@@ -33,8 +32,7 @@ static bool on_sent(const uint8_t *frame, size_t len, void *arg)
 	return true;
 }
 
-static int setup(void **state)
-{
+static int setup(void **state) {
 	(void)state;
 	softnic_set_stepped(true);
 	memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
@@ -51,8 +49,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
+static int teardown(void **state) {
 	(void)state;
 	if (bus)
 		bus->ops->close(bus);
@@ -62,13 +59,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void write_reg(uint32_t reg, uint32_t value)
-{
+static void write_reg(uint32_t reg, uint32_t value) {
 	bus->ops->write32(bus, reg, value);
 }
 
-static void start_queue(uint64_t base)
-{
+static void start_queue(uint64_t base) {
 	write_reg(REG_N(TDBAL, 0), (uint32_t)base);
 	write_reg(REG_N(TDBAH, 0), (uint32_t)(base >> 32));
 	write_reg(REG_N(TDLEN, 0), RING * sizeof(struct desc));
@@ -77,8 +72,7 @@ static void start_queue(uint64_t base)
 }
 
 /* Sends LEN bytes at a device address; how many frames have left the NIC so far. */
-static unsigned send(unsigned slot, uint64_t address)
-{
+static unsigned send(unsigned slot, uint64_t address) {
 	struct desc *desc = (struct desc *)ring.addr;
 
 	desc[slot].qw0 = htole64(address);
@@ -91,14 +85,12 @@ static unsigned send(unsigned slot, uint64_t address)
 	return n_sent;
 }
 
-static void fill(uint8_t *at, uint8_t first)
-{
+static void fill(uint8_t *at, uint8_t first) {
 	for (unsigned i = 0; i < LEN; i++)
 		at[i] = (uint8_t)(first + i);
 }
 
-static void bus_is_the_software_nic_of_that_name(void **state)
-{
+static void bus_is_the_software_nic_of_that_name(void **state) {
 	struct ixdp_bus *second;
 	struct ixdp_wire_stats stats;
 
@@ -124,8 +116,7 @@ static void bus_is_the_software_nic_of_that_name(void **state)
 	assert_int_equal(bus_open(&bus, "soft:a", false), 0);
 }
 
-static void time_is_the_model_s(void **state)
-{
+static void time_is_the_model_s(void **state) {
 	uint64_t start = bus->ops->now_ns(bus);
 
 	(void)state;
@@ -135,8 +126,7 @@ static void time_is_the_model_s(void **state)
 	assert_true(bus->ops->now_ns(bus) - start < UINT64_C(4000000000));
 }
 
-static void device_addresses_are_virtual_ones(void **state)
-{
+static void device_addresses_are_virtual_ones(void **state) {
 	struct iova_table table;
 	struct iova_table ring_table;
 	uint8_t *frame = frames.addr + DMA_HUGE_PAGE - LEN / 2;
@@ -164,8 +154,7 @@ static void device_addresses_are_virtual_ones(void **state)
 }
 
 /* Whatever the queues say, command register bit 2 decides. */
-static void nothing_moves_without_bus_mastering(void **state)
-{
+static void nothing_moves_without_bus_mastering(void **state) {
 	struct iova_table table;
 
 	(void)state;
@@ -181,13 +170,11 @@ static void nothing_moves_without_bus_mastering(void **state)
 
 /* Physical memory: pages in reverse order. ixy took neighbours for granted (58ab76a).
  */
-static uint64_t reversed(uintptr_t page)
-{
+static uint64_t reversed(uintptr_t page) {
 	return UINT64_C(0x1000000000000) - page;
 }
 
-static void device_addresses_go_backwards(void **state)
-{
+static void device_addresses_go_backwards(void **state) {
 	struct iova_table table;
 	struct iova_table ring_table;
 
@@ -221,14 +208,12 @@ static void device_addresses_go_backwards(void **state)
 	bus->ops->dma_unmap(bus, &ring);
 }
 
-static uint64_t all_the_same(uintptr_t page)
-{
+static uint64_t all_the_same(uintptr_t page) {
 	(void)page;
 	return DMA_HUGE_PAGE;
 }
 
-static void mapping_that_fails_half_way_leaves_nothing(void **state)
-{
+static void mapping_that_fails_half_way_leaves_nothing(void **state) {
 	struct iova_table table;
 
 	(void)state;
@@ -243,8 +228,7 @@ static void mapping_that_fails_half_way_leaves_nothing(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    TEST(bus_is_the_software_nic_of_that_name),
 	    TEST(time_is_the_model_s),

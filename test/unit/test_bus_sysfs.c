@@ -14,8 +14,7 @@
 
 /* --- which device --------------------------------------------------------------------------- */
 
-static void name_is_canonical_and_ids_are_known(void **state)
-{
+static void name_is_canonical_and_ids_are_known(void **state) {
 	static const uint16_t family[] = {0x10F7, 0x10F8, 0x10F9, 0x10FB, 0x10FC,
 					  0x1507, 0x1514, 0x1517, 0x1529, 0x152A,
 					  0x154A, 0x154D, 0x154F, 0x1557, 0x1558};
@@ -35,8 +34,7 @@ static void name_is_canonical_and_ids_are_known(void **state)
 
 /* ixy takes every device of class "network" for an ixgbe; MoonGen issue 204 was a wrong chip too.
  */
-static void other_devices_are_refused_before_anything_is_touched(void **state)
-{
+static void other_devices_are_refused_before_anything_is_touched(void **state) {
 	static const struct {
 		unsigned vendor, device, class;
 		const char *because;
@@ -70,8 +68,7 @@ static void other_devices_are_refused_before_anything_is_touched(void **state)
 	}
 }
 
-static void names_that_lead_elsewhere_are_refused(void **state)
-{
+static void names_that_lead_elsewhere_are_refused(void **state) {
 	static const char *const names[] = {
 	    "",		"../" ADDRESS, ADDRESS "/", ADDRESS "/../" ADDRESS, "0000:03:20.0",
 	    " 03:00.0", "eth0",	       "SOFT:a",
@@ -85,8 +82,7 @@ static void names_that_lead_elsewhere_are_refused(void **state)
 }
 
 /* A broken tree must not end the process, as libpci by itself would. */
-static void libpci_errors_come_back_as_errors(void **state)
-{
+static void libpci_errors_come_back_as_errors(void **state) {
 	(void)state;
 	unlink(in_root(DEVICE "/vendor"));
 	open_fails(ADDRESS, true, EIO, "libpci");
@@ -95,8 +91,7 @@ static void libpci_errors_come_back_as_errors(void **state)
 }
 
 /* TinyNF refuses a device whose NUMA node is -1, as on every machine with one node only. */
-static void unknown_numa_node_is_accepted(void **state)
-{
+static void unknown_numa_node_is_accepted(void **state) {
 	(void)state;
 	write_text(DEVICE "/numa_node", "-1\n");
 	open_works(false);
@@ -109,8 +104,7 @@ static void unknown_numa_node_is_accepted(void **state)
 
 /* --- using it ------------------------------------------------------------------------------- */
 
-static void registers_are_little_endian_in_bar_0(void **state)
-{
+static void registers_are_little_endian_in_bar_0(void **state) {
 	uint8_t bytes[4];
 
 	(void)state;
@@ -127,8 +121,7 @@ static void registers_are_little_endian_in_bar_0(void **state)
 }
 
 /* Interrupts of a level kind without a handler would storm; memory decoding is off after unbind. */
-static void command_register_changes_only_where_it_must(void **state)
-{
+static void command_register_changes_only_where_it_must(void **state) {
 	const unsigned found = PCI_COMMAND_PARITY | PCI_COMMAND_SERR;
 
 	(void)state;
@@ -140,8 +133,7 @@ static void command_register_changes_only_where_it_must(void **state)
 	assert_int_equal(config16(PCI_COMMAND), found);
 }
 
-static void sleeping_device_is_woken(void **state)
-{
+static void sleeping_device_is_woken(void **state) {
 	(void)state;
 	set_config16(PM_CAP + PCI_PM_CTRL, 0x8103);
 	set_config16(PCI_BASE_ADDRESS_0, 0x000C);
@@ -151,15 +143,13 @@ static void sleeping_device_is_woken(void **state)
 	assert_int_equal(config16(PCI_BASE_ADDRESS_0), 0x000C);
 }
 
-static void device_that_is_gone_is_refused(void **state)
-{
+static void device_that_is_gone_is_refused(void **state) {
 	(void)state;
 	set_config16(PCI_COMMAND, 0xFFFF);
 	open_fails(ADDRESS, false, ENODEV, "does not answer");
 }
 
-static unsigned marks(void)
-{
+static unsigned marks(void) {
 	glob_t found;
 	unsigned n = 0;
 
@@ -170,8 +160,7 @@ static unsigned marks(void)
 }
 
 /* A mount, if there is one, is an ordinary folder: marks need no huge pages. */
-static void set_mounts(bool any)
-{
+static void set_mounts(bool any) {
 	static char file[300]; /* dma keeps the pointer */
 	char line[300] = "";
 
@@ -185,8 +174,7 @@ static void set_mounts(bool any)
 
 /* Bus master stays on when a process dies: what then may be written into must be on record first.
  */
-static void bus_master_is_on_only_while_memory_is_marked(void **state)
-{
+static void bus_master_is_on_only_while_memory_is_marked(void **state) {
 	(void)state;
 	open_works(false);
 	set_mounts(false);
@@ -203,8 +191,7 @@ static void bus_master_is_on_only_while_memory_is_marked(void **state)
 }
 
 /* The device may still write into the pages of a process that was killed, until it is reset. */
-static void pages_of_the_dead_are_freed_when_bus_master_is_turned_on(void **state)
-{
+static void pages_of_the_dead_are_freed_when_bus_master_is_turned_on(void **state) {
 	(void)state;
 	set_mounts(true);
 	make_folder("huge/ixdp-1-1");
@@ -219,8 +206,7 @@ static void pages_of_the_dead_are_freed_when_bus_master_is_turned_on(void **stat
 
 /* Snabb turns it off in a parent process; here close() does, also when a kernel driver had it on.
  */
-static void bus_master_is_off_after_close(void **state)
-{
+static void bus_master_is_off_after_close(void **state) {
 	(void)state;
 	set_config16(PCI_COMMAND, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
 	set_mounts(true);
@@ -231,8 +217,7 @@ static void bus_master_is_off_after_close(void **state)
 	assert_int_equal(marks(), 0);
 }
 
-static void pending_transactions_are_seen(void **state)
-{
+static void pending_transactions_are_seen(void **state) {
 	(void)state;
 	open_works(false);
 	assert_false(bus->ops->transactions_pending(bus));
@@ -248,8 +233,7 @@ static void pending_transactions_are_seen(void **state)
 	assert_false(bus->ops->transactions_pending(bus));
 }
 
-static void device_addresses_are_physical_ones(void **state)
-{
+static void device_addresses_are_physical_ones(void **state) {
 	static uint8_t page[4096];
 	struct dma_mem mem = {.addr = page, .size = sizeof(page), .page = sizeof(page)};
 	struct iova_table table;
@@ -260,8 +244,7 @@ static void device_addresses_are_physical_ones(void **state)
 	assert_true(strstr(ixdp_error(), "huge") != NULL);
 }
 
-static void time_passes(void **state)
-{
+static void time_passes(void **state) {
 	uint64_t start;
 
 	(void)state;
@@ -273,8 +256,7 @@ static void time_passes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tree_setup, tree_teardown)
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    TEST(name_is_canonical_and_ids_are_known),
 	    TEST(other_devices_are_refused_before_anything_is_touched),

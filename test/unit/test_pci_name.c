@@ -12,8 +12,7 @@
 
 #include <cmocka.h>
 
-static void every_usual_form_becomes_the_canonical_one(void **state)
-{
+static void every_usual_form_becomes_the_canonical_one(void **state) {
 	static const char *const forms[][2] = {
 	    {"0000:03:00.0", "0000:03:00.0"},
 	    {"03:00.0", "0000:03:00.0"},
@@ -38,8 +37,7 @@ static void every_usual_form_becomes_the_canonical_one(void **state)
 	assert_int_equal(dev.function, 1);
 }
 
-static void what_is_no_address_is_refused_with_one_line(void **state)
-{
+static void what_is_no_address_is_refused_with_one_line(void **state) {
 	static const char *const nonsense[] = {
 	    "",
 	    ":",
@@ -97,8 +95,7 @@ static void what_is_no_address_is_refused_with_one_line(void **state)
 	}
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_usual_form_becomes_the_canonical_one),
 	    cmocka_unit_test(what_is_no_address_is_refused_with_one_line),
