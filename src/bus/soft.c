@@ -8,21 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HUGE_PAGE_SHIFT = 21 };
-_Static_assert(DMA_HUGE_PAGE == 1 << HUGE_PAGE_SHIFT, "one of them is wrong");
-
-/* Memory that the NIC may touch. */
-struct mapping {
-	struct mapping *next;
-	const struct dma_mem *mem;
-	size_t piece;	  /* bytes of it that are contiguous for the NIC */
-	uint64_t delta[]; /* device address minus virtual address, of each piece */
-};
-
 struct soft_bus {
 	struct ixdp_bus bus;
 	struct softnic *nic;
-	struct mapping *mappings;
 };
 
 static uint64_t (*translate)(uintptr_t page);
@@ -47,56 +35,43 @@ static volatile uint32_t *soft_doorbell(struct ixdp_bus *bus, uint32_t reg) {
 	return softnic_doorbell(nic_of(bus), reg);
 }
 
-static void unmap_pieces(struct soft_bus *b, const struct mapping *m, size_t end) {
-	for (size_t at = 0; at < end; at += m->piece)
-		softnic_dma_unmap(b->nic, (uintptr_t)m->mem->addr + at + m->delta[at / m->piece],
-				  end - at < m->piece ? end - at : m->piece);
+/* Where the NIC is to see the memory at addr. */
+static uint64_t iova_for(const uint8_t *addr) {
+	return translate ? translate((uintptr_t)addr) : (uintptr_t)addr;
 }
 
-static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table) {
-	struct soft_bus *b = (struct soft_bus *)bus;
-	size_t piece = translate ? DMA_HUGE_PAGE : mem->size;
-	size_t pieces = (mem->size + piece - 1) / piece;
-	struct mapping *m = calloc(1, sizeof(*m) + pieces * sizeof(m->delta[0]));
+/* How much of mem, from offset `at` on, is contiguous for the NIC. */
+static size_t piece(const struct dma_mem *mem, size_t at) {
+	size_t rest = mem->size - at;
 
-	if (!m)
-		return ixdp_fail(ENOMEM, "%s: out of memory", bus->name);
-	m->mem = mem;
-	m->piece = piece;
-	for (size_t at = 0; at < mem->size; at += piece) {
-		uintptr_t addr = (uintptr_t)mem->addr + at;
-		uint64_t iova = translate ? translate(addr) : addr;
-		size_t len = mem->size - at < piece ? mem->size - at : piece;
-		int err = softnic_dma_map(b->nic, mem->addr + at, len, iova);
-
-		if (err) {
-			unmap_pieces(b, m, at);
-			free(m);
-			return err;
-		}
-		m->delta[at / piece] = iova - addr;
-	}
-	m->next = b->mappings;
-	b->mappings = m;
-	*table = (struct iova_table){.base = (uintptr_t)mem->addr,
-				     .shift = translate ? HUGE_PAGE_SHIFT : 63,
-				     .delta = m->delta};
-	return 0;
+	return translate && rest > DMA_HUGE_PAGE ? DMA_HUGE_PAGE : rest;
 }
 
 static void soft_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) {
-	struct soft_bus *b = (struct soft_bus *)bus;
-	struct mapping **link = &b->mappings;
-	struct mapping *m;
+	for (size_t at = 0; at < mem->size; at += piece(mem, at))
+		softnic_dma_unmap(nic_of(bus), iova_for(mem->addr + at), piece(mem, at));
+}
 
-	while (*link && (*link)->mem != mem)
-		link = &(*link)->next;
-	m = *link;
-	if (!m)
-		return;
-	*link = m->next;
-	unmap_pieces(b, m, mem->size);
-	free(m);
+/* A test's addresses take the place of physical ones. */
+static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table) {
+	size_t pages = mem->size / DMA_HUGE_PAGE + 1;
+	int err = 0;
+
+	if (translate && !mem->phys && !(mem->phys = calloc(pages, sizeof(*mem->phys))))
+		return ixdp_fail(ENOMEM, "%s: out of memory", bus->name);
+	for (size_t at = 0; !err && at < mem->size; at += piece(mem, at)) {
+		uint8_t *addr = mem->addr + at;
+
+		err = softnic_dma_map(nic_of(bus), addr, piece(mem, at), iova_for(addr));
+		if (translate)
+			mem->phys[at / DMA_HUGE_PAGE] = iova_for(addr) - (uintptr_t)addr;
+	}
+	if (err)
+		soft_dma_unmap(bus, mem);
+	iova_identity(table, mem);
+	if (translate)
+		*table = (struct iova_table){table->base, __builtin_ctz(DMA_HUGE_PAGE), mem->phys};
+	return err;
 }
 
 static int soft_dma_enable(struct ixdp_bus *bus, bool on) {
@@ -162,11 +137,9 @@ int bus_soft_open(struct ixdp_bus **bus, const char *name) {
 		free(b);
 		return err;
 	}
-	b->bus.ops = &soft_ops;
+	b->bus = (struct ixdp_bus){
+	    .ops = &soft_ops, .device_id = 0x10FB, .numa_node = -1, .ordinary_pages = true};
 	snprintf(b->bus.name, sizeof(b->bus.name), "soft:%s", softnic_name(b->nic));
-	b->bus.device_id = 0x10FB;
-	b->bus.numa_node = -1;
-	b->bus.ordinary_pages = true;
 	*bus = &b->bus;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -55,6 +56,8 @@ static int teardown(void **state) {
 		bus->ops->close(bus);
 	bus = NULL;
 	bus_soft_set_translator(NULL);
+	free(ring.phys);
+	free(frames.phys);
 	munmap(memory, MEMORY);
 	return 0;
 }
