@@ -9,44 +9,6 @@
 
 #include "../mem/iova.h"
 
-struct ixdp_bus;
-
-struct ixdp_bus_ops {
-	/* A register, by its offset in BAR0. Any thread. */
-	uint32_t (*read32)(struct ixdp_bus *bus, uint32_t reg);
-	void (*write32)(struct ixdp_bus *bus, uint32_t reg, uint32_t value);
-
-	/* Where to store for a write of RDT or TDT, as long as the bus is open. */
-	volatile uint32_t *(*doorbell)(struct ixdp_bus *bus, uint32_t reg);
-
-	/*
-	 * Lets the device use the memory, and fills the table that translates its addresses; the
-	 * table stays valid until dma_unmap. 0 or -errno with ixdp_error().
-	 */
-	int (*dma_map)(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table);
-	void (*dma_unmap)(struct ixdp_bus *bus, struct dma_mem *mem);
-
-	/*
-	 * Bus mastering. On: once the device was reset and before it gets rings; leftovers of
-	 * crashed users are cleared first, the mark for ours is set. Off: when it is quiet.
-	 */
-	int (*dma_enable)(struct ixdp_bus *bus, bool on);
-
-	/* Config space, Device Status: a transaction of the device is still pending. */
-	bool (*transactions_pending)(struct ixdp_bus *bus);
-
-	/* The bus's clock: nanoseconds that only grow. A stepped software NIC has its own. */
-	uint64_t (*now_ns)(struct ixdp_bus *bus);
-	void (*delay_us)(struct ixdp_bus *bus, unsigned us);
-
-	/* The wire, where it can be seen; NULL on a card. */
-	int (*wire_stats)(struct ixdp_bus *bus, struct ixdp_wire_stats *stats);
-	int (*wire_stop)(struct ixdp_bus *bus);
-
-	/* Gives the device back as it was found, and frees bus. */
-	void (*close)(struct ixdp_bus *bus);
-};
-
 /* What every bus has; each kind embeds it as its first member. */
 struct ixdp_bus {
 	const struct ixdp_bus_ops *ops;
@@ -56,6 +18,30 @@ struct ixdp_bus {
 	bool ordinary_pages; /* the device can do without huge pages */
 };
 
+/* Functions that return an int: 0 or -errno with ixdp_error(). */
+struct ixdp_bus_ops {
+	/* A register, by its offset in BAR 0. Any thread. */
+	uint32_t (*read32)(struct ixdp_bus *bus, uint32_t reg);
+	void (*write32)(struct ixdp_bus *bus, uint32_t reg, uint32_t value);
+	/* Where to store for a write of RDT or TDT, as long as the bus is open. */
+	volatile uint32_t *(*doorbell)(struct ixdp_bus *bus, uint32_t reg);
+	/* Lets the device use the memory; the table of its addresses is valid until dma_unmap. */
+	int (*dma_map)(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table);
+	void (*dma_unmap)(struct ixdp_bus *bus, struct dma_mem *mem);
+	/* Bus mastering and our memory's mark. On: after a reset, before rings. Off: when quiet. */
+	int (*dma_enable)(struct ixdp_bus *bus, bool on);
+	/* Config space, Device Status: a transaction of the device is still pending. */
+	bool (*transactions_pending)(struct ixdp_bus *bus);
+	/* The bus's clock: nanoseconds that only grow. A stepped software NIC has its own. */
+	uint64_t (*now_ns)(struct ixdp_bus *bus);
+	void (*delay_us)(struct ixdp_bus *bus, unsigned us);
+	/* The wire, where it can be seen; NULL on a card. */
+	int (*wire_stats)(struct ixdp_bus *bus, struct ixdp_wire_stats *stats);
+	int (*wire_stop)(struct ixdp_bus *bus);
+	/* Gives the device back as it was found, and frees bus. */
+	void (*close)(struct ixdp_bus *bus);
+};
+
 /*
  * Reaches the NIC of that name, by its form. The device may be in any state afterwards, and may
  * even be doing DMA for a process that died: quiet and reset it first. force: take it although it
@@ -63,19 +49,14 @@ struct ixdp_bus {
  */
 int bus_open(struct ixdp_bus **bus, const char *name, bool force);
 
-/* The two kinds, for bus_open(). soft: name is what follows "soft:". */
-int bus_sysfs_open(struct ixdp_bus **bus, const char *name, bool force);
+/* For bus_open(): the software NIC of the name that follows "soft:". */
 int bus_soft_open(struct ixdp_bus **bus, const char *name);
 
-/* Tests only: another /sys (NULL: the real one), and pid-independent lock folder. */
+/* Tests only: path (kept) is used as /sys, and as /run for locks. NULL: the real ones. */
 void bus_sysfs_set_root(const char *path);
 
-struct softnic;
 /* Tests only: the software NIC behind a soft bus; NULL for another kind. */
 struct softnic *bus_softnic(struct ixdp_bus *bus);
 
-/*
- * Tests only: gives every page of mapped memory another device address, as physical memory does
- * (NULL: device addresses are virtual addresses). Set before memory is mapped.
- */
+/* Tests only: device addresses of (huge) pages, before memory is mapped. NULL: the virtual ones. */
 void bus_soft_set_translator(uint64_t (*device_address)(uintptr_t page));

@@ -23,6 +23,9 @@ static void interface_that_is_up_is_left_alone_unless_forced(void **state) {
 	bind_to_ixgbe();
 	set_interface("ixt1", "0x1003\n");
 	open_fails(ADDRESS, false, EBUSY, "ixt1 is up");
+	/* So is one of which nobody can tell. */
+	unlink(in_root(DEVICE "/net/ixt1/flags"));
+	open_fails(ADDRESS, false, EBUSY, "ixt1 is up");
 	assert_untouched();
 	start_kernel();
 	open_works(true);
