@@ -17,20 +17,22 @@
 
 /* Gives new buffers to the descriptors in [refill, next), in chunks; one doorbell for all. */
 static void rx_refill(struct rx_ring *ring) {
-	uint8_t *bufs[POOL_CHUNK];
-	uint32_t refill = ring->refill;
+	/* In locals, as the compiler must assume that the stores below could change the ring. */
+	const struct iova_table iova = ring->iova;
+	struct desc *desc = ring->desc;
+	uint8_t **buf = ring->buf, *bufs[POOL_CHUNK];
+	uint32_t mask = ring->mask, refill = ring->refill;
 
 	do {
 		unsigned n = pool_take(ring->pool, bufs, POOL_CHUNK, OWNER_RING);
 
 		for (unsigned i = 0; i < n; i++) {
-			uint32_t slot = (refill + i) & ring->mask;
-			uint8_t *data = bufs[i] + IXDP_HEADROOM;
+			uint32_t slot = (refill + i) & mask;
 
 			/* The write-back has overwritten the address, so both words are renewed. */
-			ring->buf[slot] = bufs[i];
-			ring->desc[slot].qw0 = htole64(iova_of(&ring->iova, data));
-			ring->desc[slot].qw1 = 0;
+			buf[slot] = bufs[i];
+			desc[slot].qw0 = htole64(iova_of(&iova, bufs[i] + IXDP_HEADROOM));
+			desc[slot].qw1 = 0;
 		}
 		refill += n;
 		if (unlikely(n < POOL_CHUNK)) {
@@ -41,7 +43,7 @@ static void rx_refill(struct rx_ring *ring) {
 
 	if (likely(refill != ring->refill)) {
 		ring->refill = refill;
-		doorbell_ring(ring->doorbell, (refill - 1) & ring->mask);
+		doorbell_ring(ring->doorbell, (refill - 1) & mask);
 	}
 }
 
@@ -68,14 +70,15 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 
 	struct rx_ring *ring = &port->rx[queue];
 
-	uint32_t next = ring->next;
+	const struct desc *desc = ring->desc; /* locals as above */
+	uint8_t *const *bufs = ring->buf;
+	uint32_t mask = ring->mask, next = ring->next;
 	uint64_t bytes = 0;
 	unsigned got = 0;
 
 	for (; got < n; next++) {
-		uint32_t slot = next & ring->mask;
-		uint8_t *buf = ring->buf[slot];
-		uint64_t done = desc_look(&ring->desc[slot]);
+		uint64_t done = desc_look(&desc[next & mask]);
+		uint8_t *buf = bufs[next & mask];
 		uint16_t len = done >> RXD_LEN_LOW;
 
 		if (!(done & RXD_DD))
@@ -86,11 +89,10 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 			continue;
 		}
 		pool_handover(ring->pool, buf, OWNER_RING, OWNER_CALLER);
-		pkts[got++] = (struct ixdp_pkt){
-		    .data = buf + IXDP_HEADROOM,
-		    .len = len,
-		    .headroom = IXDP_HEADROOM,
-		};
+		pkts[got].data = buf + IXDP_HEADROOM;
+		pkts[got].len = len;
+		pkts[got].headroom = IXDP_HEADROOM;
+		pkts[got++].flags = 0;
 		bytes += len;
 	}
 
