@@ -4,22 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static void log_line(enum ixdp_log_level level, const char *line, void *arg)
-{
+static void log_line(enum ixdp_log_level level, const char *line, void *arg) {
 	(void)level, (void)arg;
 	fprintf(stderr, "    log: %s\n", line);
 }
 
-int rig_group_setup(void **state)
-{
+int rig_group_setup(void **state) {
 	(void)state;
 	softnic_set_stepped(true);
 	ixdp_log_set(log_line, NULL, IXDP_LOG_WARNING);
 	return 0;
 }
 
-static bool on_sent(const uint8_t *frame, size_t len, void *arg)
-{
+static bool on_sent(const uint8_t *frame, size_t len, void *arg) {
 	struct rig *rig = arg;
 	struct ixdp_frame_id id;
 
@@ -36,8 +33,7 @@ static bool on_sent(const uint8_t *frame, size_t len, void *arg)
 }
 
 int rig_try_open(struct rig *rig, const char *options, const struct ixdp_config *cfg,
-		 unsigned buffers)
-{
+		 unsigned buffers) {
 	struct ixdp_config own;
 	char name[128];
 	int err;
@@ -69,14 +65,12 @@ int rig_try_open(struct rig *rig, const char *options, const struct ixdp_config 
 	return 0;
 }
 
-void rig_open(struct rig *rig, const char *options, const struct ixdp_config *cfg)
-{
+void rig_open(struct rig *rig, const char *options, const struct ixdp_config *cfg) {
 	if (rig_try_open(rig, options, cfg, 0) != 0)
 		fail_msg("open: %s", ixdp_error());
 }
 
-void rig_close_dirty(struct rig *rig)
-{
+void rig_close_dirty(struct rig *rig) {
 	struct ixdp_pool_stats pool;
 
 	ixdp_close(rig->port);
@@ -86,15 +80,13 @@ void rig_close_dirty(struct rig *rig)
 	assert_int_equal(ixdp_pool_destroy(rig->pool), 0);
 }
 
-void rig_close(struct rig *rig)
-{
+void rig_close(struct rig *rig) {
 	if (softnic_violations(rig->nic) > 0)
 		fail_msg("the NIC found: %s", softnic_last_violation(rig->nic));
 	rig_close_dirty(rig);
 }
 
-static void frame_write(uint8_t *data, unsigned len, uint64_t seq)
-{
+static void frame_write(uint8_t *data, unsigned len, uint64_t seq) {
 	struct ixdp_frame_config cfg = {
 	    .size = len,
 	    .generator = 7,
@@ -105,8 +97,7 @@ static void frame_write(uint8_t *data, unsigned len, uint64_t seq)
 	ixdp_frame_write(&cfg, 0, seq, data);
 }
 
-uint64_t rig_inject(struct rig *rig, unsigned len)
-{
+uint64_t rig_inject(struct rig *rig, unsigned len) {
 	uint8_t frame[IXDP_FRAME_MAX];
 
 	frame_write(frame, len, rig->next_in);
@@ -114,23 +105,20 @@ uint64_t rig_inject(struct rig *rig, unsigned len)
 	return rig->next_in++;
 }
 
-void rig_run(struct rig *rig)
-{
+void rig_run(struct rig *rig) {
 	/* Some faults delay by a few steps: idle once is not idle for good. */
 	for (unsigned idle = 0; idle < 16;)
 		idle = softnic_step(rig->nic, 64) ? 0 : idle + 1;
 }
 
-uint64_t rig_seq(const struct ixdp_pkt *pkt)
-{
+uint64_t rig_seq(const struct ixdp_pkt *pkt) {
 	struct ixdp_frame_id id;
 
 	assert_int_equal(ixdp_frame_read(pkt->data, pkt->len, &id), IXDP_FRAME_GOOD);
 	return id.seq;
 }
 
-unsigned rig_receive(struct rig *rig, unsigned queue, unsigned n, unsigned batch, uint64_t *seq)
-{
+unsigned rig_receive(struct rig *rig, unsigned queue, unsigned n, unsigned batch, uint64_t *seq) {
 	struct ixdp_pkt pkts[256];
 	unsigned total = 0;
 
@@ -149,8 +137,7 @@ unsigned rig_receive(struct rig *rig, unsigned queue, unsigned n, unsigned batch
 	return total;
 }
 
-unsigned rig_make(struct rig *rig, struct ixdp_pkt *pkts, unsigned n, unsigned len, uint64_t seq)
-{
+unsigned rig_make(struct rig *rig, struct ixdp_pkt *pkts, unsigned n, unsigned len, uint64_t seq) {
 	unsigned got = ixdp_alloc(rig->pool, pkts, n);
 
 	for (unsigned i = 0; i < got; i++) {
@@ -160,16 +147,14 @@ unsigned rig_make(struct rig *rig, struct ixdp_pkt *pkts, unsigned n, unsigned l
 	return got;
 }
 
-unsigned rig_available(const struct rig *rig)
-{
+unsigned rig_available(const struct rig *rig) {
 	struct ixdp_pool_stats stats;
 
 	ixdp_pool_get_stats(rig->pool, &stats);
 	return stats.available;
 }
 
-struct ixdp_stats rig_stats(struct rig *rig)
-{
+struct ixdp_stats rig_stats(struct rig *rig) {
 	struct ixdp_stats stats;
 
 	assert_int_equal(ixdp_stats_get(rig->port, &stats), 0);

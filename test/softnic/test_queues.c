@@ -15,8 +15,7 @@ static struct rig rig;
 _Static_assert(sizeof(struct rx_ring) % 64 == 0, "an RX ring is whole cache lines");
 _Static_assert(sizeof(struct tx_ring) % 64 == 0, "a TX ring is whole cache lines");
 
-static struct ixdp_config queues(unsigned rx, unsigned tx)
-{
+static struct ixdp_config queues(unsigned rx, unsigned tx) {
 	struct ixdp_config cfg;
 
 	ixdp_config_init(&cfg);
@@ -25,8 +24,7 @@ static struct ixdp_config queues(unsigned rx, unsigned tx)
 	return cfg;
 }
 
-static unsigned by_sequence(const uint8_t *frame, size_t len, void *arg)
-{
+static unsigned by_sequence(const uint8_t *frame, size_t len, void *arg) {
 	struct ixdp_frame_id id;
 	const unsigned *n = arg;
 
@@ -36,8 +34,7 @@ static unsigned by_sequence(const uint8_t *frame, size_t len, void *arg)
 
 /* Everything that arrives on queue q goes out on TX queue q mod tx; all of it, in order per queue.
  */
-static void all_queues_at_once(unsigned rx, unsigned tx)
-{
+static void all_queues_at_once(unsigned rx, unsigned tx) {
 	struct ixdp_config cfg = queues(rx, tx);
 	unsigned rounds = 20, per_round = 256;
 	struct ixdp_pkt pkts[64];
@@ -74,8 +71,7 @@ static void all_queues_at_once(unsigned rx, unsigned tx)
 	rig_close(&rig);
 }
 
-static void many_queues_with_traffic_on_all(void **state)
-{
+static void many_queues_with_traffic_on_all(void **state) {
 	(void)state;
 	all_queues_at_once(4, 4);
 	all_queues_at_once(16, 16);
@@ -85,8 +81,7 @@ static void many_queues_with_traffic_on_all(void **state)
 }
 
 /* ixy d89d68b: TX queues were counted, or sized, as RX queues are. */
-static void queue_counts_and_sizes_are_their_own(void **state)
-{
+static void queue_counts_and_sizes_are_their_own(void **state) {
 	static const unsigned counts[][2] = {{1, 4}, {4, 1}, {0, 1}, {1, 0}, {16, 64}};
 
 	(void)state;
@@ -121,8 +116,7 @@ static void queue_counts_and_sizes_are_their_own(void **state)
 }
 
 /* Rings of all queues lie in memory without touching each other. */
-static void rings_do_not_overlap(void **state)
-{
+static void rings_do_not_overlap(void **state) {
 	struct ixdp_config cfg = queues(16, 64);
 
 	(void)state;
@@ -145,8 +139,7 @@ static void rings_do_not_overlap(void **state)
 	rig_close(&rig);
 }
 
-static unsigned alternate(const uint8_t *frame, size_t len, void *arg)
-{
+static unsigned alternate(const uint8_t *frame, size_t len, void *arg) {
 	unsigned *n = arg;
 
 	(void)frame, (void)len;
@@ -155,8 +148,7 @@ static unsigned alternate(const uint8_t *frame, size_t len, void *arg)
 
 /* DPDK 9941892b7a: a queue that nobody polls stopped the others. With DROP_EN only it loses frames.
  */
-static void an_idle_queue_does_not_stop_the_others(void **state)
-{
+static void an_idle_queue_does_not_stop_the_others(void **state) {
 	struct ixdp_config cfg = queues(2, 0);
 	struct ixdp_pkt pkts[64];
 	unsigned n = 0, total = 0;
@@ -180,8 +172,7 @@ static void an_idle_queue_does_not_stop_the_others(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(many_queues_with_traffic_on_all),
 	    cmocka_unit_test(queue_counts_and_sizes_are_their_own),
