@@ -273,6 +273,19 @@ static void prints_a_table(void **state) {
 	program_free(&program);
 }
 
+/* A pipe's buffer would hold back the rows of 40 seconds, and show them all at once. */
+static void rows_are_visible_as_they_come(void **state) {
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "soft:a"));
+	assert_non_null(program_line(&program));
+	assert_in_range(program_lines(&program.out), 1, 20);
+	assert_int_equal(kill(program.pid, SIGTERM), 0);
+	assert_int_equal(program_wait(&program), 0);
+	program_free(&program);
+}
+
 static void reports_when_nothing_arrives(void **state) {
 	struct program program;
 
@@ -380,6 +393,7 @@ int main(void) {
 	    cmocka_unit_test(forwards_a_capture_byte_for_byte),
 	    cmocka_unit_test(intervals_add_up),
 	    cmocka_unit_test(prints_a_table),
+	    cmocka_unit_test(rows_are_visible_as_they_come),
 	    cmocka_unit_test(reports_when_nothing_arrives),
 	    cmocka_unit_test(sigterm_ends_it_with_totals),
 	    cmocka_unit_test(sigint_ends_it_with_totals),

@@ -11,8 +11,7 @@ enum { RING = 512 };
 
 static struct rig rig;
 
-static struct ixdp_config small_config(unsigned rx_queues, unsigned tx_queues)
-{
+static struct ixdp_config small_config(unsigned rx_queues, unsigned tx_queues) {
 	struct ixdp_config cfg;
 
 	ixdp_config_init(&cfg);
@@ -22,8 +21,7 @@ static struct ixdp_config small_config(unsigned rx_queues, unsigned tx_queues)
 }
 
 /* RDT follows what has been read, at most a chunk behind, and the NIC never owns nothing. */
-static void assert_tail_follows(uint64_t received)
-{
+static void assert_tail_follows(uint64_t received) {
 	uint32_t tail = softnic_peek(rig.nic, REG_RDT);
 	uint32_t head = softnic_peek(rig.nic, REG_RDH);
 	uint32_t newest = (received + RING - 1) % RING;
@@ -33,8 +31,7 @@ static void assert_tail_follows(uint64_t received)
 }
 
 /* awkernel PR 318, netmap 102: reception stopped when every descriptor had been used once. */
-static void receives_beyond_one_ring(void **state)
-{
+static void receives_beyond_one_ring(void **state) {
 	static const unsigned batches[] = {1, 32, RING - 1, RING};
 	uint64_t seq = 0;
 
@@ -65,8 +62,7 @@ static void receives_beyond_one_ring(void **state)
 }
 
 /* ixy.rs 18: an empty pool ended the process. */
-static void empty_pool_stops_reception_and_freeing_resumes_it(void **state)
-{
+static void empty_pool_stops_reception_and_freeing_resumes_it(void **state) {
 	struct ixdp_config cfg = small_config(1, 0);
 	struct ixdp_pkt held[2048];
 	unsigned n_held = 0;
@@ -108,8 +104,7 @@ static void empty_pool_stops_reception_and_freeing_resumes_it(void **state)
 
 /* analogdevicesinc/linux 3517: a ring that ran dry was never refilled, as no descriptor was done.
  */
-static void dry_ring_recovers_without_a_new_frame(void **state)
-{
+static void dry_ring_recovers_without_a_new_frame(void **state) {
 	struct ixdp_config cfg = small_config(1, 0);
 	struct ixdp_pkt held[2048];
 	unsigned n_held = 0;
@@ -139,8 +134,7 @@ static void dry_ring_recovers_without_a_new_frame(void **state)
 }
 
 /* The smallest ring is as good as a large one, in whatever portions the pool gives. */
-static void small_ring_with_a_pool_that_trickles(void **state)
-{
+static void small_ring_with_a_pool_that_trickles(void **state) {
 	struct ixdp_config cfg = small_config(1, 0);
 	struct ixdp_pkt held[2048];
 	uint64_t seq = 0;
@@ -171,8 +165,7 @@ struct torn_state {
 	int got;
 };
 
-static void receive_while_torn(struct softnic *nic, unsigned queue, unsigned index, void *arg)
-{
+static void receive_while_torn(struct softnic *nic, unsigned queue, unsigned index, void *arg) {
 	struct torn_state *torn = arg;
 	struct ixdp_pkt pkt;
 
@@ -185,8 +178,7 @@ static void receive_while_torn(struct softnic *nic, unsigned queue, unsigned ind
  * DPDK 85e46c532b: status read before length. A NIC that writes back in two steps shows DD with
  * length 0; that descriptor is consumed and counted, and nothing of it reaches the caller.
  */
-static void torn_write_back_is_no_packet(void **state)
-{
+static void torn_write_back_is_no_packet(void **state) {
 	struct torn_state torn = {0};
 	struct softnic_hooks hooks = {.torn = receive_while_torn, .arg = &torn};
 
@@ -208,8 +200,7 @@ static void torn_write_back_is_no_packet(void **state)
 }
 
 /* netmap 355: the NIC may set DD with length 0. */
-static void length_zero_is_counted_and_recycled(void **state)
-{
+static void length_zero_is_counted_and_recycled(void **state) {
 	struct ixdp_pkt pkts[64];
 	unsigned got = 0;
 
@@ -236,8 +227,7 @@ static void length_zero_is_counted_and_recycled(void **state)
  * FreeBSD D44772: the NIC was told of larger buffers than there were. Buffers lie side by side in
  * the pool, so the next one's first bytes are the guard.
  */
-static void no_frame_is_written_beyond_its_buffer(void **state)
-{
+static void no_frame_is_written_beyond_its_buffer(void **state) {
 	static const unsigned sizes[] = {1514, 1518, 1519, 1984, 1985, 2047, 2048, 2049, 9000};
 	struct ixdp_config cfg = small_config(1, 0);
 	static uint8_t frame[9000];
@@ -282,8 +272,7 @@ static void no_frame_is_written_beyond_its_buffer(void **state)
 }
 
 /* MoonGen 126, ixy: a frame over several buffers ended the process. It is dropped, not split. */
-static void frame_over_several_buffers_is_dropped_whole(void **state)
-{
+static void frame_over_several_buffers_is_dropped_whole(void **state) {
 	static uint8_t big[3000];
 	uint64_t seq = 0;
 	struct ixdp_pkt pkts[8];
@@ -306,8 +295,7 @@ static void frame_over_several_buffers_is_dropped_whole(void **state)
 }
 
 /* Frames with a wrong FCS stay outside and are counted. */
-static void bad_crc_is_counted(void **state)
-{
+static void bad_crc_is_counted(void **state) {
 	uint8_t frame[60] = {0};
 	uint64_t seq = 0;
 
@@ -322,9 +310,24 @@ static void bad_crc_is_counted(void **state)
 	rig_close(&rig);
 }
 
+/* A NIC that passes damaged frames on, as it does when asked to store bad packets, marks them. */
+static void a_frame_marked_as_damaged_is_dropped(void **state) {
+	uint8_t frame[60] = {0};
+	uint64_t seq = 0;
+
+	(void)state;
+	rig_open(&rig, "", NULL);
+	softnic_poke(rig.nic, REG_FCTRL, softnic_peek(rig.nic, REG_FCTRL) | FCTRL_SBP);
+	softnic_inject_bad_crc(rig.nic, frame, sizeof(frame));
+	rig_inject(&rig, 60);
+	rig_run(&rig);
+	assert_int_equal(rig_receive(&rig, 0, 8, 8, &seq), 1);
+	assert_int_equal(rig_stats(&rig).rx_errors, 1);
+	rig_close(&rig);
+}
+
 /* Bytes are counted without FCS, at each size. */
-static void bytes_are_counted_without_fcs(void **state)
-{
+static void bytes_are_counted_without_fcs(void **state) {
 	uint64_t seq = 0, bytes = 0;
 
 	(void)state;
@@ -340,8 +343,7 @@ static void bytes_are_counted_without_fcs(void **state)
 	rig_close(&rig);
 }
 
-static void wrong_queue_is_an_error(void **state)
-{
+static void wrong_queue_is_an_error(void **state) {
 	struct ixdp_pkt pkt;
 
 	(void)state;
@@ -352,8 +354,7 @@ static void wrong_queue_is_an_error(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(receives_beyond_one_ring),
 	    cmocka_unit_test(empty_pool_stops_reception_and_freeing_resumes_it),
@@ -364,6 +365,7 @@ int main(void)
 	    cmocka_unit_test(no_frame_is_written_beyond_its_buffer),
 	    cmocka_unit_test(frame_over_several_buffers_is_dropped_whole),
 	    cmocka_unit_test(bad_crc_is_counted),
+	    cmocka_unit_test(a_frame_marked_as_damaged_is_dropped),
 	    cmocka_unit_test(bytes_are_counted_without_fcs),
 	    cmocka_unit_test(wrong_queue_is_an_error),
 	};

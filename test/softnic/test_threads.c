@@ -18,16 +18,14 @@
 
 enum { FRAMES = 30000, TRIES = 120 * 1000 };
 
-static uint64_t now_ms(void)
-{
+static uint64_t now_ms(void) {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * UINT64_C(1000) + ts.tv_nsec / 1000000;
 }
 
-static struct ixdp_port *open_port(const char *name, const struct ixdp_config *cfg)
-{
+static struct ixdp_port *open_port(const char *name, const struct ixdp_config *cfg) {
 	struct ixdp_port *port;
 
 	if (ixdp_open(&port, name, cfg) != 0)
@@ -35,8 +33,7 @@ static struct ixdp_port *open_port(const char *name, const struct ixdp_config *c
 	return port;
 }
 
-static void forward(struct ixdp_port *from, struct ixdp_port *to)
-{
+static void forward(struct ixdp_port *from, struct ixdp_port *to) {
 	struct ixdp_pkt pkts[32];
 	int got = ixdp_rx(from, 0, pkts, 32);
 	int sent = 0;
@@ -54,22 +51,19 @@ static void forward(struct ixdp_port *from, struct ixdp_port *to)
 		sched_yield();
 }
 
-static struct ixdp_wire_stats wire(struct ixdp_port *port)
-{
+static struct ixdp_wire_stats wire(struct ixdp_port *port) {
 	struct ixdp_wire_stats stats;
 
 	assert_int_equal(ixdp_wire_stats_get(port, &stats), 0);
 	return stats;
 }
 
-static bool drained(struct ixdp_port *port)
-{
+static bool drained(struct ixdp_port *port) {
 	return wire(port).drained;
 }
 
 /* Two generators through two ports, both ways: every frame arrives, whole and in order. */
-static void forwarding_loses_nothing(void **state)
-{
+static void forwarding_loses_nothing(void **state) {
 	struct ixdp_port *a = open_port("soft:a,peer=gen,count=30000", NULL);
 	struct ixdp_port *b = open_port("soft:b,peer=gen,count=30000,size=1514", NULL);
 	uint64_t end = now_ms() + TRIES;
@@ -109,8 +103,7 @@ struct worker {
 };
 
 /* Sends on a queue of its own with frames of a flow of its own. */
-static void *send_on_queue(void *arg)
-{
+static void *send_on_queue(void *arg) {
 	struct worker *worker = arg;
 	struct ixdp_frame_config cfg = {.size = 60, .generator = 0x7000};
 	struct ixdp_pool *pool = ixdp_port_pool(worker->port);
@@ -136,8 +129,7 @@ static void *send_on_queue(void *arg)
 }
 
 /* Three threads on three queues of one port, one pool, and a fourth that reads the statistics. */
-static void queues_belong_to_threads(void **state)
-{
+static void queues_belong_to_threads(void **state) {
 	struct worker workers[3];
 	struct ixdp_config cfg;
 	pthread_t threads[3];
@@ -176,9 +168,37 @@ static void queues_belong_to_threads(void **state)
 	ixdp_close(port);
 }
 
+static void *read_statistics(void *arg) {
+	struct worker *worker = arg;
+	struct ixdp_stats stats = {0};
+	uint64_t end = now_ms() + TRIES;
+
+	while (stats.tx_packets < FRAMES / 3 && now_ms() < end &&
+	       ixdp_stats_get(worker->port, &stats) == 0)
+		sched_yield();
+	worker->sent = stats.tx_packets;
+	return NULL;
+}
+
+/* The NIC's counters clear when read: what one thread has read is not lost for another. */
+static void several_threads_may_ask_for_statistics(void **state) {
+	struct ixdp_port *port = open_port("soft:asked", NULL);
+	struct worker sender = {port, 0, 0}, readers[2] = {{port, 0, 0}, {port, 0, 0}};
+	pthread_t threads[3];
+
+	(void)state;
+	assert_int_equal(pthread_create(&threads[0], NULL, read_statistics, &readers[0]), 0);
+	assert_int_equal(pthread_create(&threads[1], NULL, read_statistics, &readers[1]), 0);
+	assert_int_equal(pthread_create(&threads[2], NULL, send_on_queue, &sender), 0);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(readers[i].sent, FRAMES / 3);
+	ixdp_close(port);
+}
+
 /* One thread receives while another one sends on the same port; frames come back by the loop. */
-static void *receive_all(void *arg)
-{
+static void *receive_all(void *arg) {
 	struct worker *worker = arg;
 	struct ixdp_pool *pool = ixdp_port_pool(worker->port);
 	struct ixdp_frame_checker *checker = ixdp_frame_checker_new();
@@ -201,8 +221,7 @@ static void *receive_all(void *arg)
 	return NULL;
 }
 
-static void receiving_and_sending_threads_share_a_pool(void **state)
-{
+static void receiving_and_sending_threads_share_a_pool(void **state) {
 	struct ixdp_port *port = open_port("soft:round,peer=loop", NULL);
 	struct worker sender = {port, 0, 0}, receiver = {port, 0, 0};
 	pthread_t threads[2];
@@ -219,11 +238,11 @@ static void receiving_and_sending_threads_share_a_pool(void **state)
 	ixdp_close(port);
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(forwarding_loses_nothing),
 	    cmocka_unit_test(queues_belong_to_threads),
+	    cmocka_unit_test(several_threads_may_ask_for_statistics),
 	    cmocka_unit_test(receiving_and_sending_threads_share_a_pool),
 	};
 

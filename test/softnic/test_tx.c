@@ -12,8 +12,7 @@ enum { RING = 512 };
 static struct rig rig;
 
 /* Sends all of n frames in batches, with the NIC working in between. */
-static void send_all(unsigned queue, unsigned n, unsigned batch, uint64_t *seq)
-{
+static void send_all(unsigned queue, unsigned n, unsigned batch, uint64_t *seq) {
 	struct ixdp_pkt pkts[256];
 
 	while (n > 0) {
@@ -33,16 +32,14 @@ static void send_all(unsigned queue, unsigned n, unsigned batch, uint64_t *seq)
 	}
 }
 
-static void assert_sent_in_order(uint64_t n)
-{
+static void assert_sent_in_order(uint64_t n) {
 	assert_int_equal(rig.sent, n);
 	for (uint64_t i = 0; i < n && i < RIG_MAX_SENT; i++)
 		assert_int_equal(rig.sent_seq[i], i);
 }
 
 /* ixy.rs 10: what did not fit into the ring was lost. It stays the caller's. */
-static void full_ring_takes_what_fits_and_no_more(void **state)
-{
+static void full_ring_takes_what_fits_and_no_more(void **state) {
 	unsigned buffers, total = 0;
 	struct ixdp_pkt pkts[32];
 	uint64_t seq = 0;
@@ -77,8 +74,7 @@ static void full_ring_takes_what_fits_and_no_more(void **state)
 }
 
 /* bf280c0387eb: DD stays set after cleaning, and the next cleaning counted it again. */
-static void cleaning_twice_frees_once(void **state)
-{
+static void cleaning_twice_frees_once(void **state) {
 	unsigned buffers;
 	uint64_t seq = 0;
 
@@ -103,8 +99,7 @@ static void cleaning_twice_frees_once(void **state)
 }
 
 /* An idle ring keeps the last few buffers, fewer than a chunk, until it is cleaned. */
-static void idle_ring_holds_less_than_a_chunk(void **state)
-{
+static void idle_ring_holds_less_than_a_chunk(void **state) {
 	unsigned buffers;
 	uint64_t seq = 0;
 	struct ixdp_pkt pkt;
@@ -124,8 +119,7 @@ static void idle_ring_holds_less_than_a_chunk(void **state)
 
 /* DPDK 6507e67af8: closing a ring did not end. Every size, filled to just before its end, and over.
  */
-static void every_ring_size_wraps_and_closes_with_packets_pending(void **state)
-{
+static void every_ring_size_wraps_and_closes_with_packets_pending(void **state) {
 	struct ixdp_config cfg;
 
 	(void)state;
@@ -148,8 +142,7 @@ static void every_ring_size_wraps_and_closes_with_packets_pending(void **state)
 	}
 }
 
-static void ring_sizes_that_cannot_be_are_refused(void **state)
-{
+static void ring_sizes_that_cannot_be_are_refused(void **state) {
 	static const unsigned wrong[] = {0, 1, 32, 63, 72, 100, 513, 4095, 8192, 65536};
 	struct ixdp_config cfg;
 
@@ -171,8 +164,7 @@ static void ring_sizes_that_cannot_be_are_refused(void **state)
  * DPDK 71f39b07b6: more than 40 descriptors without RS stop a queue whose WTHRESH is 0. The
  * software NIC does the same; whatever the batch, the driver must never get there.
  */
-static void report_status_is_never_more_than_40_apart(void **state)
-{
+static void report_status_is_never_more_than_40_apart(void **state) {
 	static const unsigned batches[] = {1, 3, 31, 32, 33, 64, 100, 256};
 	uint64_t seq = 0;
 
@@ -191,8 +183,7 @@ static void report_status_is_never_more_than_40_apart(void **state)
  * there before, and the head is written while the queue is off only (DPDK ff30a020bb): strict
  * checks see to that, and rig_close() asks them.
  */
-static void thresholds_are_exact(void **state)
-{
+static void thresholds_are_exact(void **state) {
 	(void)state;
 	rig_open(&rig, "", NULL);
 	uint32_t txdctl = softnic_peek(rig.nic, REG_TXDCTL);
@@ -203,8 +194,7 @@ static void thresholds_are_exact(void **state)
 }
 
 /* Buffers are the NIC's until it says so: none is handed out again while it may still read them. */
-static void no_buffer_returns_before_it_was_sent(void **state)
-{
+static void no_buffer_returns_before_it_was_sent(void **state) {
 	struct ixdp_pkt pkts[256];
 	unsigned buffers;
 
@@ -228,9 +218,21 @@ static void no_buffer_returns_before_it_was_sent(void **state)
 	rig_close(&rig);
 }
 
+/* All ones, masked, are a place in the ring: with a full ring it even is one that could be. */
+static void a_gone_device_gives_no_buffer_back(void **state) {
+	static struct ixdp_pkt pkts[RING];
+
+	(void)state;
+	rig_open(&rig, ",fault=tx-stop", NULL);
+	assert_int_equal(rig_make(&rig, pkts, RING - 1, 60, 0), RING - 1);
+	assert_int_equal(ixdp_tx(rig.port, 0, pkts, RING - 1), RING - 1);
+	softnic_fault(rig.nic, "all-ones");
+	assert_int_equal(ixdp_tx_clean(rig.port, 0), 0);
+	rig_close(&rig);
+}
+
 /* A moved head is sent from where it is now, and its buffer still goes home. */
-static void data_may_start_anywhere_in_the_buffer(void **state)
-{
+static void data_may_start_anywhere_in_the_buffer(void **state) {
 	unsigned buffers;
 	struct ixdp_pkt pkt;
 
@@ -253,8 +255,7 @@ static void data_may_start_anywhere_in_the_buffer(void **state)
 	rig_close(&rig);
 }
 
-static void what_cannot_be_sent_is_refused_and_stays_the_callers(void **state)
-{
+static void what_cannot_be_sent_is_refused_and_stays_the_callers(void **state) {
 	struct ixdp_pkt pkts[4];
 
 	(void)state;
@@ -277,8 +278,7 @@ static void what_cannot_be_sent_is_refused_and_stays_the_callers(void **state)
 }
 
 /* The NIC pads short frames; statistics count what was on the wire, without FCS. */
-static void short_frames_are_padded(void **state)
-{
+static void short_frames_are_padded(void **state) {
 	struct ixdp_pkt pkt;
 
 	(void)state;
@@ -295,8 +295,7 @@ static void short_frames_are_padded(void **state)
 
 /* DPDK 3f07cc4906: with link down, bytes went below zero, as an FCS was taken off frames not sent.
  */
-static void nothing_is_counted_while_link_is_down(void **state)
-{
+static void nothing_is_counted_while_link_is_down(void **state) {
 	uint64_t seq = 0;
 
 	(void)state;
@@ -316,8 +315,7 @@ static void nothing_is_counted_while_link_is_down(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
+int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(full_ring_takes_what_fits_and_no_more),
 	    cmocka_unit_test(cleaning_twice_frees_once),
@@ -327,6 +325,7 @@ int main(void)
 	    cmocka_unit_test(report_status_is_never_more_than_40_apart),
 	    cmocka_unit_test(thresholds_are_exact),
 	    cmocka_unit_test(no_buffer_returns_before_it_was_sent),
+	    cmocka_unit_test(a_gone_device_gives_no_buffer_back),
 	    cmocka_unit_test(data_may_start_anywhere_in_the_buffer),
 	    cmocka_unit_test(what_cannot_be_sent_is_refused_and_stays_the_callers),
 	    cmocka_unit_test(short_frames_are_padded),

@@ -672,6 +672,39 @@ static void the_ends_of_a_cable_may_be_on_two_threads(void **state) {
 	unplug(sender.gen);
 }
 
+static void *send_all_and_say_so(void *arg) {
+	struct sender *sender = arg;
+
+	carry(sender->gen, sender->a, THREAD_FRAMES);
+	__atomic_store_n(&sender->finished, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* No lock is taken on the way of a frame: the queue alone keeps sender and receiver apart. */
+static void frames_are_whole_on_the_other_thread(void **state) {
+	struct sender sender = {plug("g,peer=gen,count=20000,size=700"), plug("a,peer=b"), false};
+	struct wire *b = plug("b");
+	struct ixdp_frame_id id;
+	uint64_t arrived = 0;
+	pthread_t thread;
+	bool last = false;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, send_all_and_say_so, &sender), 0);
+	while (!last) {
+		last = __atomic_load_n(&sender.finished, __ATOMIC_RELAXED);
+		while (take(b, 0, &id))
+			arrived++;
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	while (take(b, 0, &id))
+		arrived++;
+	assert_int_equal(arrived + b->ops->missed(b), THREAD_FRAMES);
+	unplug(b);
+	unplug(sender.a);
+	unplug(sender.gen);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_generator_sends_count_frames_to_the_port),
@@ -698,6 +731,7 @@ int main(void) {
 	    cmocka_unit_test(frames_that_do_not_fit_are_missed_at_the_receiver),
 	    cmocka_unit_test(a_port_is_in_one_cable_only),
 	    cmocka_unit_test(the_ends_of_a_cable_may_be_on_two_threads),
+	    cmocka_unit_test(frames_are_whole_on_the_other_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
