@@ -103,7 +103,7 @@ mutate() {
 		echo "ERROR $1: the patch does not apply: $(head -n 1 "$log")"
 	elif ! compile "$tree" "$preset" "$(tests_of "$1")" "$log"; then
 		status=2
-		echo "ERROR $1: does not build: $(grep -m 1 'error' "$log")"
+		echo "ERROR $1: does not build: $(grep -m 1 'error: ' "$log")"
 	else
 		try "$tree" "$preset" "$(tests_of "$1")" "$log" || status=$?
 		case $status in
