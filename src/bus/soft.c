@@ -43,7 +43,6 @@ static uint64_t iova_for(const uint8_t *addr) {
 /* How much of mem, from offset `at` on, is contiguous for the NIC. */
 static size_t piece(const struct dma_mem *mem, size_t at) {
 	size_t rest = mem->size - at;
-
 	return translate && rest > DMA_HUGE_PAGE ? DMA_HUGE_PAGE : rest;
 }
 
@@ -56,12 +55,10 @@ static void soft_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) {
 static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table) {
 	size_t pages = mem->size / DMA_HUGE_PAGE + 1;
 	int err = 0;
-
 	if (translate && !mem->phys && !(mem->phys = calloc(pages, sizeof(*mem->phys))))
 		return ixdp_fail(ENOMEM, "%s: out of memory", bus->name);
 	for (size_t at = 0; !err && at < mem->size; at += piece(mem, at)) {
 		uint8_t *addr = mem->addr + at;
-
 		err = softnic_dma_map(nic_of(bus), addr, piece(mem, at), iova_for(addr));
 		if (translate)
 			mem->phys[at / DMA_HUGE_PAGE] = iova_for(addr) - (uintptr_t)addr;
@@ -129,7 +126,6 @@ struct softnic *bus_softnic(struct ixdp_bus *bus) {
 int bus_soft_open(struct ixdp_bus **bus, const char *name) {
 	struct soft_bus *b = calloc(1, sizeof(*b));
 	int err;
-
 	if (!b)
 		return ixdp_fail(ENOMEM, "soft:%s: out of memory", name);
 	err = softnic_open(&b->nic, name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A NIC on a PCI bus, through its files in sysfs: taken over, used, given back. Needs root. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "bus.h"
 
@@ -19,7 +20,6 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -50,7 +50,6 @@ void bus_sysfs_set_root(const char *path) {
 static int parse_name(struct sysfs_bus *b, const char *text) {
 	char more;
 	int shown = 0;
-
 	if (text[strspn(text, "0123456789abcdefABCDEF:.")] == '\0' &&
 	    (sscanf(text, "%2x:%2x.%1x%c", &b->busno, &b->slot, &b->func, &more) == 3 ||
 	     sscanf(text, "%8x:%2x:%2x.%1x%c", &b->domain, &b->busno, &b->slot, &b->func, &more) ==
@@ -85,7 +84,6 @@ static const struct {
 
 static int check_ids(const struct pci_dev *dev, const char *name) {
 	const char *refused = "not an Intel 82599";
-
 	for (unsigned i = 0; i < sizeof(family) / sizeof(family[0]); i++)
 		for (const uint16_t *id = family[i].ids; *id; id++)
 			if (dev->vendor_id == PCI_VENDOR_ID_INTEL && dev->device_id == *id)
@@ -121,7 +119,6 @@ static int identify(struct sysfs_bus *b) {
 	struct pci_dev *volatile dev = NULL;
 	char path[300];
 	int err;
-
 	snprintf(path, sizeof(path), "%s/bus/pci/devices/%s", sysfs, b->bus.name);
 	b->dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (b->dir < 0)
@@ -159,7 +156,6 @@ static int identify(struct sysfs_bus *b) {
  */
 static int lock(struct sysfs_bus *b) {
 	char path[300];
-
 	snprintf(path, sizeof(path), "%s/ixdp-%s.lock", locks, b->bus.name);
 	b->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (b->lock < 0)
@@ -174,7 +170,6 @@ static int lock(struct sysfs_bus *b) {
 static void read_line(const struct sysfs_bus *b, const char *file, char *line, size_t size) {
 	int fd = openat(b->dir, file, O_RDONLY | O_CLOEXEC);
 	ssize_t n = read(fd, line, size - 1);
-
 	if (n >= 0)
 		line[n] = '\0';
 	line[strcspn(line, "\n")] = '\0';
@@ -206,7 +201,6 @@ static int check_unused(struct sysfs_bus *b, bool force) {
 	char link[256] = "", path[300];
 	glob_t found;
 	int err = 0;
-
 	if (readlinkat(b->dir, "driver", link, sizeof(link) - 1) < 0)
 		return 0;
 	snprintf(b->driver, sizeof(b->driver), "%s", basename(link));
@@ -230,7 +224,6 @@ static int check_unused(struct sysfs_bus *b, bool force) {
 /* Physical addresses must be what the device has to use. */
 static int check_iommu(struct sysfs_bus *b) {
 	char type[32] = "unknown";
-
 	if (faccessat(b->dir, "iommu_group", F_OK, 0) < 0)
 		return 0;
 	read_line(b, "iommu_group/type", type, sizeof(type));
@@ -243,7 +236,6 @@ static int check_iommu(struct sysfs_bus *b) {
 /* A 16-bit register of config space; all ones when the device is gone. */
 static uint16_t config_read(const struct sysfs_bus *b, unsigned at) {
 	uint16_t word;
-
 	return pread(b->config, &word, sizeof(word), at) == sizeof(word) ? le16toh(word) : 0xFFFF;
 }
 
@@ -251,7 +243,6 @@ static uint16_t config_read(const struct sysfs_bus *b, unsigned at) {
 static bool config_change(const struct sysfs_bus *b, unsigned at, uint16_t clear, uint16_t set) {
 	uint16_t old = config_read(b, at);
 	uint16_t new = htole16((old & ~clear) | set);
-
 	return old == 0xFFFF || pwrite(b->config, &new, sizeof(new), at) == sizeof(new);
 }
 
@@ -265,26 +256,9 @@ static int open_config(struct sysfs_bus *b) {
 	return 0;
 }
 
-static uint64_t sysfs_now_ns(struct ixdp_bus *bus) {
-	struct timespec now;
-
-	(void)bus;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static void sysfs_delay_us(struct ixdp_bus *bus, unsigned us) {
-	struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-
-	(void)bus;
-	while (nanosleep(&left, &left) < 0)
-		;
-}
-
 /* Writes the device's name to its driver's file "bind" or "unbind". */
 static bool tell_driver(const struct sysfs_bus *b, const char *file) {
 	char path[300];
-
 	snprintf(path, sizeof(path), "%s/bus/pci/drivers/%s/%s", sysfs, b->driver, file);
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	bool ok = fd >= 0 && write(fd, b->bus.name, strlen(b->bus.name)) > 0;
@@ -302,7 +276,7 @@ static int unbind(struct sysfs_bus *b) {
 		if (ms == UNBIND_MS)
 			return ixdp_fail(ETIMEDOUT, "%s: %s did not let go of it within %d ms",
 					 b->bus.name, b->driver, UNBIND_MS);
-		sysfs_delay_us(&b->bus, 1000);
+		clock_sleep_us(1000);
 	}
 	return 0;
 }
@@ -312,12 +286,11 @@ static int enable(struct sysfs_bus *b) {
 	unsigned pmcsr = b->pm_cap + PCI_PM_CTRL;
 	uint32_t bar[6];
 	bool ok = true;
-
 	if (b->pm_cap && config_read(b, pmcsr) & PCI_PM_CTRL_STATE_MASK) {
 		/* Leaving D3hot resets the base addresses too. PME status clears by a 1. */
 		ok = pread(b->config, bar, sizeof(bar), PCI_BASE_ADDRESS_0) == sizeof(bar) &&
 		     config_change(b, pmcsr, PCI_PM_CTRL_STATE_MASK | PCI_PM_CTRL_PME_STATUS, 0);
-		sysfs_delay_us(&b->bus, D0_DELAY_US);
+		clock_sleep_us(D0_DELAY_US);
 		ok = ok && pwrite(b->config, bar, sizeof(bar), PCI_BASE_ADDRESS_0) == sizeof(bar);
 	}
 	if (ok && config_change(b, PCI_COMMAND, 0, PCI_COMMAND_MEMORY | PCI_COMMAND_DISABLE_INTx))
@@ -371,7 +344,6 @@ static void sysfs_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) {
 static int sysfs_dma_enable(struct ixdp_bus *bus, bool on) {
 	struct sysfs_bus *b = (struct sysfs_bus *)bus;
 	int err = 0;
-
 	if (on) {
 		dma_leftovers_clear(bus->name);
 		err = dma_device_begin(bus->name);
@@ -387,13 +359,21 @@ static int sysfs_dma_enable(struct ixdp_bus *bus, bool on) {
 static bool sysfs_transactions_pending(struct ixdp_bus *bus) {
 	struct sysfs_bus *b = (struct sysfs_bus *)bus;
 	uint16_t status = b->pcie_cap ? config_read(b, b->pcie_cap + PCI_EXP_DEVSTA) : 0;
-
 	return status != 0xFFFF && status & PCI_EXP_DEVSTA_TRPND;
+}
+
+static uint64_t sysfs_now_ns(struct ixdp_bus *bus) {
+	(void)bus;
+	return clock_now_ns();
+}
+
+static void sysfs_delay_us(struct ixdp_bus *bus, unsigned us) {
+	(void)bus;
+	clock_sleep_us(us);
 }
 
 static void sysfs_close(struct ixdp_bus *bus) {
 	struct sysfs_bus *b = (struct sysfs_bus *)bus;
-
 	if (b->regs)
 		munmap((void *)b->regs, BAR_SIZE);
 	/* Bus mastering stays off: a kernel driver turns it on itself, when it is ready for it. */

@@ -4,7 +4,7 @@
  * with 4.6.7 for receive and 4.6.8 for transmit; and back to silence. Read it beside the datasheet.
  *
  * device_reset() makes it quiet: nothing that it did before, for us or for a process that died,
- * goes on. device_init() sets it up. device_stop() ends it.
+ * goes on. device_init() sets it up.
  *
  * Where the datasheet leaves a choice or errs, the comment says so: CHOICE, UNCLEAR.
  */
@@ -29,10 +29,8 @@ int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsi
 	const struct ixdp_bus_ops *ops = port->bus->ops;
 	uint64_t deadline = ops->now_ns(port->bus) + timeout_us * UINT64_C(1000);
 	bool late = false;
-
 	for (;;) {
 		uint32_t value = reg_read(port, reg);
-
 		if ((value & mask) == (set ? mask : 0) && value != UINT32_MAX)
 			return 0;
 		if (value == UINT32_MAX && reg_read(port, REG_STATUS) == UINT32_MAX)
@@ -65,10 +63,8 @@ static int queues_off(struct ixdp_port *port) {
 	static const uint32_t first[] = {REG_RXDCTL, REG_RXDCTL_HIGH, REG_TXDCTL,
 					 REG_N(TXDCTL, 64)};
 	int err = 0;
-
 	for (unsigned i = 0; i < 4 * 64 && !err; i++) {
 		uint32_t reg = first[i / 64] + REG_RXDCTL_STRIDE * (i % 64);
-
 		if (!(reg_read(port, reg) & RXDCTL_ENABLE))
 			continue;
 		reg_clear(port, reg, RXDCTL_ENABLE);
@@ -123,9 +119,6 @@ static int software_reset(struct ixdp_port *port) {
 }
 
 int device_reset(struct ixdp_port *port) {
-	bool quiet;
-	int err;
-
 	/* No register of an 82599 that answers has all bits set. */
 	if (reg_read(port, REG_STATUS) == UINT32_MAX)
 		return ixdp_fail(ENODEV, "%s: device does not answer: STATUS reads 0xffffffff",
@@ -136,8 +129,8 @@ int device_reset(struct ixdp_port *port) {
 	/* A queue that hangs is no reason to give up: the reset ends it as well. */
 	if (queues_off(port) != 0)
 		ixdp_log(IXDP_LOG_WARNING, "%s; resetting", ixdp_error());
-	quiet = master_disable(port);
-	err = software_reset(port);
+	bool quiet = master_disable(port);
+	int err = software_reset(port);
 	if (err == 0 && !quiet)
 		err = software_reset(port);
 	if (err == 0)
@@ -148,7 +141,6 @@ int device_reset(struct ixdp_port *port) {
 /* The EEPROM has been read and is good; DMA is initialised. Section 4.6.3.2. */
 static int wait_ready(struct ixdp_port *port) {
 	int err = reg_wait(port, REG_EEC, EEC_ARD, true, 500000, "EEC.ARD");
-
 	if (err)
 		return err;
 	/* UNCLEAR: ARD is also set when there is no EEPROM or a bad one, so ask for both. */
@@ -157,7 +149,6 @@ static int wait_ready(struct ixdp_port *port) {
 				 port->bus->name, REG_EEC);
 
 	uint32_t fwsm = reg_read(port, REG_FWSM);
-
 	if (fwsm & FWSM_EXT_ERR)
 		return ixdp_fail(EIO, "%s: FWSM.EXT_ERR (register 0x%05x): firmware error %u",
 				 port->bus->name, REG_FWSM, FIELD_GET(FWSM_EXT_ERR, fwsm));
@@ -166,7 +157,6 @@ static int wait_ready(struct ixdp_port *port) {
 
 static int check_mac(struct ixdp_port *port, const uint8_t mac[6], const char *where) {
 	static const uint8_t zero[6];
-
 	if (!(mac[0] & 1) && memcmp(mac, zero, 6) != 0)
 		return 0;
 	return ixdp_fail(EINVAL, "%s: %s%02x:%02x:%02x:%02x:%02x:%02x is not a unicast address",
@@ -177,7 +167,6 @@ static int check_mac(struct ixdp_port *port, const uint8_t mac[6], const char *w
 static int read_mac(struct ixdp_port *port) {
 	uint32_t low = reg_read(port, REG_RAL);
 	uint32_t high = reg_read(port, REG_RAH);
-
 	for (unsigned i = 0; i < 6; i++)
 		port->mac[i] = i < 4 ? low >> 8 * i : high >> 8 * (i - 4);
 	return check_mac(port, port->mac, "EEPROM bad? Receive address 0 (RAL, RAH) ") ? -EIO : 0;
@@ -217,7 +206,6 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q) {
 	uint64_t base = iova_of(&port->ring_iova, ring->desc);
 	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
 	int err;
-
 	reg_write(port, REG_N(RDBAL, q), base & UINT32_MAX);
 	reg_write(port, REG_N(RDBAH, q), base >> 32);
 	reg_write(port, REG_N(RDLEN, q), size);
@@ -242,13 +230,9 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q) {
  */
 static int rx_enable(struct ixdp_port *port, bool on) {
 	int err;
-
 	reg_set(port, REG_SECRXCTRL, SECRXCTRL_RX_DIS);
 	err = reg_wait(port, REG_SECRXSTAT, SECRXSTAT_RDY, true, 40000, "SECRXSTAT.RDY");
-	if (on)
-		reg_set(port, REG_RXCTRL, RXCTRL_RXEN);
-	else
-		reg_clear(port, REG_RXCTRL, RXCTRL_RXEN);
+	reg_write(port, REG_RXCTRL, on ? RXCTRL_RXEN : 0);
 	reg_clear(port, REG_SECRXCTRL, SECRXCTRL_RX_DIS);
 	return err;
 }
@@ -276,13 +260,10 @@ static int init_rx(struct ixdp_port *port) {
 	/* Snooping stays on for all that the NIC writes: buffers are in our caches. */
 	reg_set(port, REG_CTRL_EXT, CTRL_EXT_NS_DIS);
 
-	for (unsigned q = 0; q < port->cfg.rx_queues; q++) {
-		int err = init_rx_queue(port, q);
-
-		if (err)
-			return err;
-	}
-	return port->cfg.rx_queues > 0 ? rx_enable(port, true) : 0;
+	int err = 0;
+	for (unsigned q = 0; q < port->cfg.rx_queues && !err; q++)
+		err = init_rx_queue(port, q);
+	return err || port->cfg.rx_queues == 0 ? err : rx_enable(port, true);
 }
 
 /* Section 4.6.8.1. */
@@ -290,7 +271,6 @@ static int init_tx_queue(struct ixdp_port *port, unsigned q) {
 	struct tx_ring *ring = &port->tx[q];
 	uint64_t base = iova_of(&port->ring_iova, ring->desc);
 	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
-
 	reg_write(port, REG_N(TDBAL, q), base & UINT32_MAX);
 	reg_write(port, REG_N(TDBAH, q), base >> 32);
 	reg_write(port, REG_N(TDLEN, q), size);
@@ -322,18 +302,14 @@ static int init_tx(struct ixdp_port *port) {
 
 	/* Before any queue: TXDCTL.ENABLE does not come on without it. */
 	reg_set(port, REG_DMATXCTL, DMATXCTL_TE);
-	for (unsigned q = 0; q < port->cfg.tx_queues; q++) {
-		int err = init_tx_queue(port, q);
-
-		if (err)
-			return err;
-	}
-	return 0;
+	int err = 0;
+	for (unsigned q = 0; q < port->cfg.tx_queues && !err; q++)
+		err = init_tx_queue(port, q);
+	return err;
 }
 
 int device_init(struct ixdp_port *port) {
 	int err = wait_ready(port);
-
 	if (err == 0)
 		err = read_mac(port);
 	if (err)
@@ -359,20 +335,9 @@ int device_init(struct ixdp_port *port) {
 	return err;
 }
 
-/*
- * Ends all DMA for good: what is under way is finished, the rest is not begun. After an error the
- * NIC may still be writing, and its memory must not go to anybody else.
- */
-int device_stop(struct ixdp_port *port) {
-	if (port->cfg.rx_queues > 0 && rx_enable(port, false) != 0)
-		ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
-	return device_reset(port);
-}
-
 int ixdp_promiscuous_set(struct ixdp_port *port, bool on) {
 	/* FCTRL may only change while nothing is received, section 8.2.3.7.1. */
 	int err = rx_enable(port, false);
-
 	if (err == 0) {
 		reg_write(port, REG_FCTRL, filter_bits(on));
 		port->cfg.promiscuous = on;
@@ -386,7 +351,6 @@ void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]) {
 
 int ixdp_mac_set(struct ixdp_port *port, const uint8_t mac[6]) {
 	int err = check_mac(port, mac, "");
-
 	if (err)
 		return err;
 	/* Not valid while half of it is there, section 8.2.3.7.9. */
@@ -395,4 +359,38 @@ int ixdp_mac_set(struct ixdp_port *port, const uint8_t mac[6]) {
 	reg_write(port, REG_RAH, mac[4] | mac[5] << 8 | RAH_AV);
 	memcpy(port->mac, mac, 6);
 	return 0;
+}
+
+/*
+ * After a reset the NIC brings its link up by itself, as its EEPROM says, which knows the board:
+ * SFI, KX4, KR ... (section 4.6.4). CHOICE: AUTOC is left alone, as it belongs to the firmware and
+ * the other port too, and needs the semaphores of section 10.5.4. There is nothing to do but to
+ * look.
+ */
+int ixdp_link_get(struct ixdp_port *port, struct ixdp_link *link) {
+	static const unsigned mbps[] = {
+	    [LINKS_SPEED_100M] = 100, [LINKS_SPEED_1G] = 1000, [LINKS_SPEED_10G] = 10000};
+	uint32_t links = reg_read(port, REG_LINKS);
+	if (links == UINT32_MAX && reg_read(port, REG_STATUS) == UINT32_MAX)
+		return ixdp_fail(ENODEV, "%s: device has gone: LINKS reads 0xffffffff",
+				 port->bus->name);
+	link->up = links & LINKS_UP;
+	link->mbps = link->up ? mbps[FIELD_GET(LINKS_SPEED, links)] : 0;
+	return 0;
+}
+
+int ixdp_link_wait(struct ixdp_port *port, unsigned timeout_ms, struct ixdp_link *link) {
+	struct ixdp_bus *bus = port->bus;
+	uint64_t deadline = bus->ops->now_ns(bus) + timeout_ms * UINT64_C(1000000);
+	for (;;) {
+		int err = ixdp_link_get(port, link);
+		if (err || link->up)
+			return err;
+		if (bus->ops->now_ns(bus) >= deadline)
+			return ixdp_fail(ETIMEDOUT,
+					 "%s: LINKS.UP (register 0x%05x) is still clear after %u "
+					 "ms: no link; cable, module, or peer?",
+					 bus->name, REG_LINKS, timeout_ms);
+		bus->ops->delay_us(bus, 1000);
+	}
 }

@@ -12,17 +12,11 @@ enum { BUFFERS_PER_THREAD = 3 * POOL_CHUNK + 256 };
 
 void ixdp_config_init(struct ixdp_config *cfg) {
 	*cfg = (struct ixdp_config){
-	    .rx_queues = 1,
-	    .tx_queues = 1,
-	    .rx_ring = 512,
-	    .tx_ring = 512,
-	    .promiscuous = true,
-	};
+	    .rx_queues = 1, .tx_queues = 1, .rx_ring = 512, .tx_ring = 512, .promiscuous = true};
 }
 
 unsigned ixdp_pool_needed(const struct ixdp_config *cfg) {
 	unsigned threads = cfg->rx_queues > cfg->tx_queues ? cfg->rx_queues : cfg->tx_queues;
-
 	return cfg->rx_queues * cfg->rx_ring + cfg->tx_queues * cfg->tx_ring +
 	       threads * BUFFERS_PER_THREAD;
 }
@@ -37,7 +31,6 @@ static int check_ring(const char *name, const char *which, unsigned size) {
 
 static int check_config(const char *name, const struct ixdp_config *cfg) {
 	int err;
-
 	if (cfg->rx_queues > IXDP_MAX_RX_QUEUES || cfg->tx_queues > IXDP_MAX_TX_QUEUES)
 		return ixdp_fail(EINVAL, "%s: %u RX and %u TX queues: there are at most %d and %d",
 				 name, cfg->rx_queues, cfg->tx_queues, IXDP_MAX_RX_QUEUES,
@@ -53,7 +46,6 @@ static int acquire_pool(struct ixdp_port *port, struct iova_table *iova) {
 	struct ixdp_bus *bus = port->bus;
 	unsigned needed = ixdp_pool_needed(&port->cfg);
 	int err = 0;
-
 	if (port->cfg.pool)
 		port->pool = port->cfg.pool;
 	else
@@ -77,7 +69,6 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 	uint8_t **bufs = aligned_alloc(64, (n_rx + n_tx) * sizeof(*bufs));
 	int err = dma_alloc(&port->ring_mem, (n_rx + n_tx) * sizeof(struct desc),
 			    port->bus->numa_node, port->bus->ordinary_pages);
-
 	if (!err)
 		err = port->bus->ops->dma_map(port->bus, port->ring_mem, &port->ring_iova);
 	if (!err && !bufs)
@@ -89,27 +80,24 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 	port->bufs = bufs;
 
 	struct desc *descs = (struct desc *)port->ring_mem->addr;
-
 	for (unsigned q = 0; q < cfg->rx_queues; q++, rx_at += cfg->rx_ring) {
-		port->rx[q] = (struct rx_ring){
-		    .desc = &descs[rx_at],
-		    .buf = &bufs[rx_at],
-		    .mask = cfg->rx_ring - 1,
-		    .doorbell = port->bus->ops->doorbell(port->bus, REG_N(RDT, q)),
-		    .pool = port->pool,
-		    .iova = *iova,
-		};
+		port->rx[q] =
+		    (struct rx_ring){.desc = &descs[rx_at],
+				     .buf = &bufs[rx_at],
+				     .mask = cfg->rx_ring - 1,
+				     .doorbell = port->bus->ops->doorbell(port->bus, REG_N(RDT, q)),
+				     .pool = port->pool,
+				     .iova = *iova};
 		rx_ring_reset(&port->rx[q]);
 	}
 	for (unsigned q = 0; q < cfg->tx_queues; q++, tx_at += cfg->tx_ring)
-		port->tx[q] = (struct tx_ring){
-		    .desc = &descs[tx_at],
-		    .buf = &bufs[tx_at],
-		    .mask = cfg->tx_ring - 1,
-		    .doorbell = port->bus->ops->doorbell(port->bus, REG_N(TDT, q)),
-		    .pool = port->pool,
-		    .iova = *iova,
-		};
+		port->tx[q] =
+		    (struct tx_ring){.desc = &descs[tx_at],
+				     .buf = &bufs[tx_at],
+				     .mask = cfg->tx_ring - 1,
+				     .doorbell = port->bus->ops->doorbell(port->bus, REG_N(TDT, q)),
+				     .pool = port->pool,
+				     .iova = *iova};
 	return 0;
 }
 
@@ -118,8 +106,7 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
  * when neither worked; then nothing that it knows of may be given to anybody else.
  */
 static bool silence(struct ixdp_port *port) {
-	bool stopped = device_stop(port) == 0;
-
+	bool stopped = device_reset(port) == 0;
 	if (!stopped)
 		ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
 	if (port->bus->ops->dma_enable(port->bus, false) == 0 || stopped)
@@ -179,7 +166,6 @@ int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config
 	struct ixdp_port *port = aligned_alloc(alignof(struct ixdp_port), sizeof(*port));
 	char why[512];
 	int err;
-
 	if (!port)
 		return ixdp_fail(ENOMEM, "%s: out of memory", name);
 	memset(port, 0, sizeof(*port));
@@ -221,7 +207,6 @@ int ixdp_wire_stats_get(struct ixdp_port *port, struct ixdp_wire_stats *stats) {
 
 int ixdp_wire_stop(struct ixdp_port *port) {
 	if (!port->bus->ops->wire_stop)
-		return ixdp_fail(ENOTSUP, "%s: the wire of a card has no source to stop",
-				 port->bus->name);
+		return ixdp_fail(ENOTSUP, "%s: a card's wire cannot be stopped", port->bus->name);
 	return port->bus->ops->wire_stop(port->bus);
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 
+#include "../base/counter.h"
 #include "../base/error.h"
 #include "../bus/bus.h"
 #include "../mem/pool.h"
@@ -62,7 +63,6 @@ struct ixdp_port {
 /* device.c: the NIC as a whole. 0 or -errno with ixdp_error(). */
 int device_reset(struct ixdp_port *port);
 int device_init(struct ixdp_port *port);
-int device_stop(struct ixdp_port *port);
 void stats_clear(struct ixdp_port *port); /* stats.c */
 
 /* rx.c, tx.c: rings begin without buffers, and are left so once the queue is disabled. */
@@ -97,11 +97,6 @@ static inline void delay_us(struct ixdp_port *port, unsigned us) {
  */
 int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsigned timeout_us,
 	     const char *what);
-
-/* A value that one thread changes and others may read at any time. */
-static inline void counter_add(uint64_t *counter, uint64_t n) {
-	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
-}
 
 /*
  * Tells the NIC how far it may go. Release: it must find the descriptors written before, and the

@@ -22,10 +22,8 @@ static void rx_refill(struct rx_ring *ring) {
 	struct desc *desc = ring->desc;
 	uint8_t **buf = ring->buf, *bufs[POOL_CHUNK];
 	uint32_t mask = ring->mask, refill = ring->refill;
-
 	do {
 		unsigned n = pool_take(ring->pool, bufs, POOL_CHUNK, OWNER_RING);
-
 		for (unsigned i = 0; i < n; i++) {
 			uint32_t slot = (refill + i) & mask;
 
@@ -50,7 +48,6 @@ static void rx_refill(struct rx_ring *ring) {
 /* A descriptor that holds no frame for the caller: counts why, and recycles its buffer. */
 static void rx_discard(struct rx_ring *ring, uint8_t *buf, uint64_t done) {
 	bool last = done & RXD_EOP;
-
 	if (ring->skipping)
 		ring->skipping = !last;
 	else if (!last) {
@@ -75,12 +72,10 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 	uint32_t mask = ring->mask, next = ring->next;
 	uint64_t bytes = 0;
 	unsigned got = 0;
-
 	for (; got < n; next++) {
 		uint64_t done = desc_look(&desc[next & mask]);
 		uint8_t *buf = bufs[next & mask];
 		uint16_t len = done >> RXD_LEN_LOW;
-
 		if (!(done & RXD_DD))
 			break;
 		if (unlikely((done & (RXD_EOP | RXD_ERR_FRAME)) != RXD_EOP || len == 0 ||
@@ -116,7 +111,6 @@ int rx_ring_fill(struct rx_ring *ring) {
 	rx_refill(ring);
 	if (ring->refill != ring->next) {
 		unsigned have = ring->refill;
-
 		rx_ring_empty(ring);
 		return ixdp_fail(ENOBUFS,
 				 "RX ring of %u needs as many buffers, the pool gave %u: free some",

@@ -15,7 +15,6 @@ enum { FCS = 4 };
 static uint64_t read36(struct ixdp_port *port, uint32_t low_reg) {
 	uint64_t low = reg_read(port, low_reg);
 	uint64_t high = reg_read(port, low_reg + 4) & 0xF;
-
 	return high << 32 | low;
 }
 
@@ -40,10 +39,6 @@ void stats_clear(struct ixdp_port *port) {
 	collect(port);
 	port->totals = (struct ixdp_stats){0};
 	pthread_mutex_unlock(&port->stats_lock);
-}
-
-static uint64_t counter_get(const uint64_t *counter) {
-	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
 int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats) {

@@ -24,7 +24,6 @@ static void tx_reclaim(struct tx_ring *ring) {
 	for (;;) {
 		uint32_t n = RS_DISTANCE - ring->clean % RS_DISTANCE;
 		uint32_t first = ring->clean & ring->mask;
-
 		if (ring->next - ring->clean < n)
 			return;
 		/* Acquire: the NIC has read the buffers before it said so; they change after. */
@@ -37,10 +36,9 @@ static void tx_reclaim(struct tx_ring *ring) {
 
 static int refuse(const struct ixdp_port *port, const struct ixdp_pkt *pkt) {
 	return ixdp_fail(EINVAL,
-			 "%s: cannot send packet of %u bytes, flags 0x%x, buffer %p: it must be 1 "
-			 "to %u bytes, in one element, in a buffer of the caller's",
-			 port->bus->name, pkt->len, pkt->flags, (void *)ixdp_pkt_buffer(pkt),
-			 IXDP_DATA_SIZE);
+			 "%s: packet of %u bytes, flags 0x%x, at %p: must be 1 to %u bytes "
+			 "in one element, in a buffer of the caller's",
+			 port->bus->name, pkt->len, pkt->flags, (void *)pkt->data, IXDP_DATA_SIZE);
 }
 
 int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts, unsigned n) {
@@ -49,7 +47,6 @@ int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
 				 queue, port->cfg.tx_queues);
 
 	struct tx_ring *ring = &port->tx[queue];
-
 	tx_reclaim(ring);
 
 	/* In locals, as the compiler must assume that the stores below could change the ring. */
@@ -61,14 +58,12 @@ int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
 	/* One descriptor stays unused: a full ring would look like an empty one, TDT == TDH. */
 	uint32_t room = mask - (next - ring->clean);
 	unsigned taken;
-
 	if (n > room)
 		n = room;
 	for (taken = 0; taken < n; taken++) {
 		const struct ixdp_pkt *pkt = &pkts[taken];
 		uint32_t slot = (next + taken) & mask;
 		uint64_t len = pkt->len;
-
 		if (unlikely(
 			len - 1 >= IXDP_DATA_SIZE || pkt->flags & IXDP_PKT_CONTD ||
 			!pool_handover(ring->pool, ixdp_pkt_buffer(pkt), OWNER_CALLER, OWNER_RING)))
@@ -102,7 +97,6 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 
 	struct tx_ring *ring = &port->tx[queue];
 	uint32_t before = ring->clean;
-
 	tx_reclaim(ring);
 	/*
 	 * What is left is less than a chunk, or not sent yet. The NIC moves TDH when the data is in
@@ -111,7 +105,6 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 	 */
 	uint32_t head = reg_read(port, REG_N(TDH, queue));
 	uint32_t done = (head - ring->clean) & ring->mask;
-
 	if (head <= ring->mask && done <= ring->next - ring->clean)
 		tx_take_back(ring, done);
 	return ring->clean - before;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The open NICs, their clock, and the hardware thread that lets all of them work. */
+#include "../base/clock.h"
 #include "nic.h"
 
 #include <sched.h>
@@ -66,13 +67,8 @@ void softnic_advance_ns(uint64_t ns) {
 }
 
 uint64_t softnic_now_ns(struct softnic *nic) {
-	struct timespec now;
-
 	(void)nic;
-	if (stepped())
-		return __atomic_load_n(&nics.model_ns, __ATOMIC_RELAXED);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return stepped() ? __atomic_load_n(&nics.model_ns, __ATOMIC_RELAXED) : clock_now_ns();
 }
 
 static unsigned step(struct softnic *nic, unsigned frames) {
@@ -98,9 +94,7 @@ void softnic_delay_us(struct softnic *nic, unsigned us) {
 	uint64_t ns = (uint64_t)us * 1000;
 
 	if (!stepped()) {
-		struct timespec delay = {us / 1000000, us % 1000000 * 1000};
-
-		nanosleep(&delay, NULL);
+		clock_sleep_us(us);
 		return;
 	}
 	for (unsigned i = 0; i < steps; i++) {
