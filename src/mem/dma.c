@@ -1,47 +1,206 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The mount may be writable for everybody, so nothing here follows a symbolic link, and a dead
+ * process's folder is entered through its descriptor only.
+ */
 #include "dma.h"
 
 #include "base/error.h"
-#include "leftovers.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/mempolicy.h>
+#include <mntent.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NODES_DIR "/sys/devices/system/node"
+#define FOLDER "ixdp-" /* what names begin with */
+#define MARK "device-"
 
-enum { MAX_NODES = 1024 }; /* the kernel's largest CONFIG_NODES_SHIFT is 10 */
+enum { OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
-/* Huge pages of the machine, or of one node. */
-struct page_counts {
-	long total;
-	long free; /* and not promised to anybody */
-};
+static const char *mounts_file = "/proc/mounts";
 
-static int check_node(int node) {
-	char path[64];
+static struct {
+	pthread_mutex_t lock;
+	char path[200]; /* of this process's folder; empty: none */
+	pid_t pid;	/* that made it: children of fork() inherit all this */
+	int dir;	/* the folder; holds the flock */
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-	if (node == -1)
-		return 0;
-	snprintf(path, sizeof(path), NODES_DIR "/node%d", node);
-	if (node < 0 || access(path, F_OK))
-		return ixdp_fail(EINVAL, "NUMA node %d: this machine has none of that number (%s)",
-				 node, NODES_DIR);
-	return 0;
+void dma_set_mounts_file(const char *path) {
+	mounts_file = path ? path : "/proc/mounts";
 }
 
-static long read_count(const char *dir, const char *name) {
-	char path[128];
+/* Finds the first hugetlbfs of 2 MiB pages. */
+static int find_mount(char *path, size_t size) {
+	FILE *mounts = setmntent(mounts_file, "re");
+	struct mntent mount;
+	char text[4096];
+	bool found = false;
+
+	if (!mounts)
+		return ixdp_fail(errno, "%s: %s", mounts_file, strerror(errno));
+	while (!found && getmntent_r(mounts, &mount, text, sizeof(text)))
+		found = !strcmp(mount.mnt_type, "hugetlbfs") && hasmntopt(&mount, "pagesize=2M") &&
+			snprintf(path, size, "%s", mount.mnt_dir) < (int)size;
+	endmntent(mounts);
+	return found ? 0
+		     : ixdp_fail(ENOENT, "%s: no hugetlbfs of 2 MiB pages: run setup-hugetlbfs.sh",
+				 mounts_file);
+}
+
+/* Whether this process has a folder. What a parent had is forgotten. */
+static bool have_folder(void) {
+	if (*own.path && own.pid != getpid()) {
+		close(own.dir);
+		*own.path = '\0';
+	}
+	return *own.path;
+}
+
+/* Removes this process's folder, unless there are files in it. */
+static void drop_folder(void) {
+	if (rmdir(own.path) == 0) {
+		close(own.dir);
+		*own.path = '\0';
+	}
+}
+
+/* Locked before it gets its name: others take a folder without a lock for a dead process's. */
+static int make_folder(void) {
+	char mount[sizeof(own.path) - 40], hidden[sizeof(own.path)];
+	int err = find_mount(mount, sizeof(mount));
+
+	if (err)
+		return err;
+	dma_leftovers_clear(NULL);
+	own.pid = getpid();
+	snprintf(hidden, sizeof(hidden), "%s/." FOLDER "%d-XXXXXX", mount, own.pid);
+	own.dir = mkdtemp(hidden) ? open(hidden, OPEN_DIR) : -1;
+	snprintf(own.path, sizeof(own.path), "%s/%s", mount, hidden + strlen(mount) + 2);
+	if (own.dir >= 0 && flock(own.dir, LOCK_EX | LOCK_NB) == 0 && rename(hidden, own.path) == 0)
+		return 0;
+	err = ixdp_fail(errno,
+			"%s: no folder can be made here: %s: be root, or setup-hugetlbfs.sh --user",
+			mount, strerror(errno));
+	if (own.dir >= 0)
+		close(own.dir);
+	rmdir(hidden);
+	*own.path = '\0';
+	return err;
+}
+
+/* Makes a file in this process's folder. Returns its descriptor, or -errno with ixdp_error(). */
+static int create_file(const char *name, char *path, size_t size) {
+	int fd;
+
+	pthread_mutex_lock(&own.lock);
+	fd = have_folder() ? 0 : make_folder();
+	if (!fd) {
+		snprintf(path, size, "%s/%s", own.path, name);
+		fd = openat(own.dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd < 0)
+			fd = ixdp_fail(errno, "%s: %s", path, strerror(errno));
+		drop_folder();
+	}
+	pthread_mutex_unlock(&own.lock);
+	return fd;
+}
+
+static void remove_file(const char *name) {
+	pthread_mutex_lock(&own.lock);
+	if (have_folder()) {
+		unlinkat(own.dir, name, 0);
+		drop_folder();
+	}
+	pthread_mutex_unlock(&own.lock);
+}
+
+int dma_device_begin(const char *device) {
+	char mark[100], path[300];
+	int fd;
+
+	snprintf(mark, sizeof(mark), MARK "%s", device);
+	fd = create_file(mark, path, sizeof(path));
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || fd == -EEXIST ? 0 : fd;
+}
+
+void dma_device_end(const char *device) {
+	char mark[100];
+
+	snprintf(mark, sizeof(mark), MARK "%s", device);
+	remove_file(mark);
+}
+
+/* Takes a mark (if any) out of a dead process's folder, and with the last mark all of it. */
+static size_t clear_folder(int mount, const char *name, const char *mark) {
+	int fd = openat(mount, name, OPEN_DIR);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	size_t bytes = 0;
+	struct stat st;
+	bool keep;
+
+	if (!folder) {
+		close(fd);
+		return 0;
+	}
+	keep = flock(fd, LOCK_EX | LOCK_NB) != 0;
+	if (!keep)
+		unlinkat(fd, mark, 0);
+	while (!keep && (entry = readdir(folder)))
+		keep = !strncmp(entry->d_name, MARK, strlen(MARK));
+	rewinddir(folder);
+	while (!keep && (entry = readdir(folder)))
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    unlinkat(fd, entry->d_name, 0) == 0)
+			bytes += (size_t)st.st_blocks * 512;
+	if (!keep)
+		unlinkat(mount, name, AT_REMOVEDIR);
+	closedir(folder);
+	return bytes;
+}
+
+size_t dma_leftovers_clear(const char *device) {
+	char path[sizeof(own.path)], mark[100];
+	DIR *mount = find_mount(path, sizeof(path)) ? NULL : opendir(path);
+	const struct dirent *entry;
+	size_t bytes = 0;
+
+	if (!mount)
+		return 0;
+	snprintf(mark, sizeof(mark), MARK "%s", device ? device : "");
+	while ((entry = readdir(mount)))
+		if (!strncmp(entry->d_name, FOLDER, strlen(FOLDER)))
+			bytes += clear_folder(dirfd(mount), entry->d_name, mark);
+	closedir(mount);
+	if (bytes)
+		ixdp_log(IXDP_LOG_INFO, "%zu MiB of dead processes' huge pages are free",
+			 bytes >> 20);
+	return bytes;
+}
+
+/* A count of huge pages, of the machine (node -1) or a node; 0 where it is not counted. */
+static long count_pages(int node, const char *what) {
+	char dir[64] = "/sys/kernel/mm", path[128];
 	long count = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/hugepages/hugepages-2048kB/%s", dir, name);
+	if (node >= 0)
+		snprintf(dir, sizeof(dir), "/sys/devices/system/node/node%d", node);
+	snprintf(path, sizeof(path), "%s/hugepages/hugepages-2048kB/%s", dir, what);
 	file = fopen(path, "re");
 	if (!file)
 		return 0;
@@ -51,36 +210,25 @@ static long read_count(const char *dir, const char *name) {
 	return count;
 }
 
-static struct page_counts count_pages(const char *dir) {
-	return (struct page_counts){
-	    .total = read_count(dir, "nr_hugepages"),
-	    /* Reservations are counted for the whole machine only. */
-	    .free = read_count(dir, "free_hugepages") - read_count(dir, "resv_hugepages"),
-	};
-}
-
 static int fail_too_few(const struct dma_mem *mem) {
 	long needed = (long)(mem->size / DMA_HUGE_PAGE);
-	struct page_counts pages = count_pages("/sys/kernel/mm");
-	char advice[100] = "see the mount's size= and the limits of the cgroup (hugetlb)";
-	char where[80] = "", dir[64];
+	long all = count_pages(-1, "free_hugepages") - count_pages(-1, "resv_hugepages");
+	long here = mem->numa_node < 0 ? all : count_pages(mem->numa_node, "free_hugepages");
+	long missing = needed > here ? needed - here : 0;
+	char where[80] = "";
 
-	if (mem->numa_node >= 0) {
-		long everywhere = pages.free;
-		snprintf(dir, sizeof(dir), NODES_DIR "/node%d", mem->numa_node);
-		pages = count_pages(dir);
+	if (mem->numa_node >= 0)
 		snprintf(where, sizeof(where), " on NUMA node %d (%ld on all nodes)",
-			 mem->numa_node, everywhere);
-	}
-	if (pages.free < needed)
-		snprintf(advice, sizeof(advice), "run setup-hugetlbfs.sh --pages %ld",
-			 pages.total + needed - pages.free);
-	return ixdp_fail(ENOMEM, "too few huge pages: %ld of 2 MiB needed, %ld free%s: %s", needed,
-			 pages.free, where, advice);
+			 mem->numa_node, all);
+	return ixdp_fail(
+	    ENOMEM,
+	    "too few huge pages: %ld of 2 MiB needed, %ld free%s: run "
+	    "setup-hugetlbfs.sh --pages %ld, or see size= of the mount, and the cgroup",
+	    needed, here, where, count_pages(mem->numa_node, "nr_hugepages") + missing);
 }
 
 static int bind_to_node(const struct dma_mem *mem) {
-	enum { BITS = 8 * sizeof(unsigned long) };
+	enum { BITS = 8 * sizeof(unsigned long), MAX_NODES = 1024 /* of any kernel */ };
 	unsigned long nodes[MAX_NODES / BITS] = {0};
 
 	if (mem->numa_node < 0)
@@ -91,47 +239,37 @@ static int bind_to_node(const struct dma_mem *mem) {
 }
 
 /*
- * Maps a hugetlbfs file. mmap() reserves its pages or fails; but those may be on other nodes than
- * the one we bind to, where the first touch would end in SIGBUS: so the kernel touches them, and
- * returns an error instead. fallocate() would not do: on hugetlbfs it knows nothing of mbind().
+ * mmap() reserves pages or fails; but those may be on other nodes than the one we bind to, where
+ * the first touch would end in SIGBUS: so the kernel touches them, and returns an error instead.
+ * fallocate() would not do: on hugetlbfs it knows nothing of mbind().
  */
-static bool map_file(struct dma_mem *mem, int fd) {
-	int err;
-
-	if (ftruncate(fd, (off_t)mem->size))
-		return false;
-	mem->addr = mmap(NULL, mem->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (mem->addr == MAP_FAILED)
-		return false;
-	if (bind_to_node(mem) == 0 && madvise(mem->addr, mem->size, MADV_POPULATE_WRITE) == 0)
-		return true;
-	err = errno;
-	munmap(mem->addr, mem->size);
-	errno = err;
-	return false;
-}
-
 static int map_huge(struct dma_mem *mem) {
-	int fd = dma_file_create(mem->path, sizeof(mem->path));
-	int err = 0;
+	static atomic_uint serial; /* goes on in a child: it does not remove a file of its parent */
+	char name[20];
+	int fd, err;
 
+	snprintf(name, sizeof(name), "mem-%u", atomic_fetch_add(&serial, 1));
+	fd = create_file(name, mem->path, sizeof(mem->path));
 	if (fd < 0)
 		return fd;
-	if (!map_file(mem, fd))
-		err = errno;
-	close(fd);
-	if (err)
-		dma_file_remove(mem->path);
-	switch (err) {
-	case 0:
+	mem->addr = MAP_FAILED;
+	if (ftruncate(fd, (off_t)mem->size) == 0)
+		mem->addr = mmap(NULL, mem->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mem->addr != MAP_FAILED && bind_to_node(mem) == 0 &&
+	    madvise(mem->addr, mem->size, MADV_POPULATE_WRITE) == 0) {
+		close(fd);
 		return 0;
-	case ENOMEM: /* from mmap() */
-	case EFAULT: /* from madvise(): "would have been SIGBUS" */
-		return fail_too_few(mem);
-	default:
-		return ixdp_fail(err, "%s: cannot map %zu bytes (needs Linux 5.14): %s", mem->path,
-				 mem->size, strerror(err));
 	}
+	err = errno;
+	close(fd);
+	if (mem->addr != MAP_FAILED)
+		munmap(mem->addr, mem->size);
+	remove_file(name);
+	/* From mmap(); from madvise(): "would have been SIGBUS". */
+	if (err == ENOMEM || err == EFAULT)
+		return fail_too_few(mem);
+	return ixdp_fail(err, "%s: cannot map %zu bytes (needs Linux 5.14): %s", mem->path,
+			 mem->size, strerror(err));
 }
 
 /* Only the CPU and software ports see these, so any node is as good. */
@@ -141,46 +279,46 @@ static int map_ordinary(struct dma_mem *mem, size_t size) {
 
 	if (!atomic_flag_test_and_set(&warned))
 		ixdp_log(IXDP_LOG_WARNING, "ordinary pages instead of huge ones: %s", ixdp_error());
-	mem->size = (size + page - 1) / page * page;
-	mem->page = mem->size;
-	mem->huge = false;
-	mem->path[0] = '\0';
-	mem->addr = mmap(NULL, mem->size, PROT_READ | PROT_WRITE,
+	size = (size + page - 1) / page * page;
+	*mem = (struct dma_mem){.size = size, .page = size, .numa_node = mem->numa_node};
+	mem->addr = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (mem->addr == MAP_FAILED)
-		return ixdp_fail(ENOMEM, "cannot map %zu bytes of ordinary pages: %s", mem->size,
-				 strerror(errno));
-	return 0;
+	if (mem->addr != MAP_FAILED)
+		return 0;
+	return ixdp_fail(ENOMEM, "cannot map %zu bytes: %s", size, strerror(errno));
 }
 
 int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary) {
-	int err = check_node(numa_node);
 	struct dma_mem *made;
+	char node[64];
+	int err;
 
-	if (err)
-		return err;
-	made = calloc(1, sizeof(*made));
+	snprintf(node, sizeof(node), "/sys/devices/system/node/node%d", numa_node);
+	if (numa_node != -1 && access(node, F_OK))
+		return ixdp_fail(EINVAL, "NUMA node %d: there is no %s", numa_node, node);
+	made = malloc(sizeof(*made));
 	if (!made)
 		return ixdp_fail(ENOMEM, "out of memory");
-	made->size = (size + DMA_HUGE_PAGE - 1) / DMA_HUGE_PAGE * DMA_HUGE_PAGE;
-	made->page = DMA_HUGE_PAGE;
-	made->huge = true;
-	made->numa_node = numa_node;
+	*made = (struct dma_mem){
+	    .size = (size + DMA_HUGE_PAGE - 1) / DMA_HUGE_PAGE * DMA_HUGE_PAGE,
+	    .page = DMA_HUGE_PAGE,
+	    .huge = true,
+	    .numa_node = numa_node,
+	};
 	err = map_huge(made);
 	if (err && ordinary)
 		err = map_ordinary(made, size);
-	if (err) {
+	if (err)
 		free(made);
-		return err;
-	}
-	*mem = made;
-	return 0;
+	else
+		*mem = made;
+	return err;
 }
 
 void dma_free(struct dma_mem *mem) {
 	munmap(mem->addr, mem->size);
 	if (mem->huge)
-		dma_file_remove(mem->path);
+		remove_file(strrchr(mem->path, '/') + 1);
 	free(mem->phys);
 	free(mem);
 }

@@ -5,9 +5,12 @@
  *
  * The files outlive a process that dies: its card may still write into them, so the pages must not
  * go to anybody else before the card has been reset. Each process that uses DMA has a folder
- * <mount>/ixdp-<pid>-<start time>/, locked while it lives, which holds its memory files, and one
- * empty file per device that may write into them. Who opens such a device next resets it, and calls
- * dma_leftovers_clear().
+ *
+ *	<mount>/ixdp-<pid>-<letters>/	locked while the process lives
+ *		mem-0, mem-1 ...	huge pages
+ *		device-0000:03:00.0 ...	marks: this device may write into them
+ *
+ * Who opens such a device next resets it, and calls dma_leftovers_clear().
  */
 #pragma once
 
@@ -28,33 +31,28 @@ struct dma_mem {
 };
 
 /*
- * Allocates size bytes (rounded up) on a NUMA node (-1: any), on huge pages; if there are none and
- * ordinary is true, on ordinary pages, with one log line (warning) a process saying so.
- * mem: receives it, caller owns it. Returns 0 or -errno with ixdp_error(): -ENOENT no mount,
- * -ENOMEM too few pages (needed and free counts, also of the node), -EACCES mount not writable,
+ * Allocates size bytes on a NUMA node (-1: any), on huge pages; if there are none and ordinary is
+ * true, on ordinary pages, which the first time is a line in the log. The caller owns *mem.
+ * -errno with ixdp_error(): -ENOENT no mount, -ENOMEM too few pages, -EACCES mount not writable,
  * -EINVAL no such node.
  */
 int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary);
 
-/*
- * Unmaps, unlinks, frees. No device may write into it any more. In a child of fork() the file,
- * which is its parent's, stays.
- */
+/* No device may write into it any more. In a child of fork() its parent's file stays. */
 void dma_free(struct dma_mem *mem);
 
 /*
- * From now on the device (its canonical name) may write into this process's memory: leave a mark
- * that outlives us. -errno with ixdp_error() when the mark cannot be made.
+ * From now on the device (its canonical name) may write into this process's memory: leaves a mark
+ * that outlives us, or returns -errno with ixdp_error().
  */
 int dma_device_begin(const char *device);
 
-/* The device is quiet: take the mark away. */
+/* The device is quiet: takes the mark away. */
 void dma_device_end(const char *device);
 
 /*
- * To be called when the device has just been reset: takes its marks out of the folders of dead
- * processes, and removes those folders and files which no device may write into any more.
- * Returns how many bytes of huge pages came free.
+ * The device has just been reset: takes its marks out of the folders of dead processes, and removes
+ * those folders without any mark. Returns how many bytes of huge pages came free.
  */
 size_t dma_leftovers_clear(const char *device);
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,49 +26,40 @@ void iova_identity(struct iova_table *table, const struct dma_mem *mem) {
 	*table = (struct iova_table){(uintptr_t)mem->addr, 63, &zero};
 }
 
-/* The physical address of a huge page that begins at addr. */
-static int read_physical(int fd, uintptr_t addr, uint64_t *phys) {
+/* What to add to the address of a huge page to get its physical one. */
+static int read_delta(int fd, const uint8_t *addr, uint64_t *delta) {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
-	ssize_t n = pread(fd, &entry, sizeof(entry), (off_t)(addr / page * sizeof(entry)));
+	ssize_t n =
+	    pread(fd, &entry, sizeof(entry), (off_t)((uintptr_t)addr / page * sizeof(entry)));
 
 	if (n < 0)
 		return ixdp_fail(EIO, "%s: %s", pagemap_file, strerror(errno));
 	if (n != sizeof(entry))
-		return ixdp_fail(EIO, "%s: entry of address 0x%" PRIxPTR " ends after %zd bytes",
-				 pagemap_file, addr, n);
+		return ixdp_fail(EIO, "%s: entry of %p ends after %zd bytes", pagemap_file, addr,
+				 n);
 	if (!(entry & PAGEMAP_PRESENT))
-		return ixdp_fail(EFAULT, "%s: page at 0x%" PRIxPTR " is not present", pagemap_file,
-				 addr);
+		return ixdp_fail(EFAULT, "%s: page at %p is not present", pagemap_file, addr);
 	if (!(entry & PAGEMAP_PFN))
-		return ixdp_fail(
-		    EPERM,
-		    "%s: the kernel hides physical addresses from this process: run as "
-		    "root (CAP_SYS_ADMIN), or bind the NIC to vfio-pci",
-		    pagemap_file);
-	*phys = (entry & PAGEMAP_PFN) * page;
-	if (*phys % DMA_HUGE_PAGE)
-		return ixdp_fail(EINVAL, "%s: page at 0x%" PRIxPTR " is not a huge page",
-				 pagemap_file, addr);
+		return ixdp_fail(EPERM,
+				 "%s: the kernel hides physical addresses: run as root "
+				 "(CAP_SYS_ADMIN), or bind the NIC to vfio-pci",
+				 pagemap_file);
+	*delta = (entry & PAGEMAP_PFN) * page - (uintptr_t)addr;
+	if ((entry & PAGEMAP_PFN) * page % DMA_HUGE_PAGE)
+		return ixdp_fail(EINVAL, "%s: page at %p is not a huge page", pagemap_file, addr);
 	return 0;
 }
 
 /* Fills mem->phys. */
-static int read_all(struct dma_mem *mem) {
-	size_t pages = mem->size / DMA_HUGE_PAGE;
-	uint64_t *delta = calloc(pages, sizeof(*delta));
-	int fd, err = 0;
+static int read_deltas(struct dma_mem *mem) {
+	uint64_t *delta = calloc(mem->size / DMA_HUGE_PAGE, sizeof(*delta));
+	int fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
+	int err = 0;
 
-	if (!delta)
-		return ixdp_fail(ENOMEM, "out of memory");
-	fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!delta || fd < 0)
 		err = ixdp_fail(errno, "%s: %s", pagemap_file, strerror(errno));
-	for (size_t i = 0; !err && i < pages; i++) {
-		uintptr_t addr = (uintptr_t)mem->addr + i * DMA_HUGE_PAGE;
-		uint64_t phys = 0;
-		err = read_physical(fd, addr, &phys);
-		delta[i] = phys - addr;
-	}
+	for (size_t i = 0; !err && i < mem->size / DMA_HUGE_PAGE; i++)
+		err = read_delta(fd, mem->addr + i * DMA_HUGE_PAGE, &delta[i]);
 	if (fd >= 0)
 		close(fd);
 	if (err)
@@ -84,13 +74,13 @@ int iova_physical(struct iova_table *table, struct dma_mem *mem) {
 	int err = 0;
 
 	if (!mem->huge)
-		return ixdp_fail(EINVAL, "memory is on ordinary pages, which may move: this device "
-					 "needs huge pages: run setup-hugetlbfs.sh");
+		return ixdp_fail(EINVAL,
+				 "ordinary pages may move: this device needs huge pages: run "
+				 "setup-hugetlbfs.sh");
 	pthread_mutex_lock(&lock);
 	if (!mem->phys)
-		err = read_all(mem);
+		err = read_deltas(mem);
 	pthread_mutex_unlock(&lock);
-	if (!err)
-		*table = (struct iova_table){(uintptr_t)mem->addr, 21, mem->phys};
+	*table = (struct iova_table){(uintptr_t)mem->addr, 21, mem->phys};
 	return err;
 }

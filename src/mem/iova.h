@@ -5,9 +5,8 @@
 #include "dma.h"
 
 /*
- * From addresses of one dma_mem to a device's addresses: one number to add per page, so that no
- * case needs a branch. Where virtual addresses are the device's own, shift is 63 and the one delta
- * is 0.
+ * From addresses of one dma_mem to a device's: one number to add per page, so that no case needs a
+ * branch. Where virtual addresses are the device's own, shift is 63 and the one delta is 0.
  */
 struct iova_table {
 	uintptr_t base;
@@ -23,10 +22,9 @@ static inline uint64_t iova_of(const struct iova_table *table, const void *addr)
 void iova_identity(struct iova_table *table, const struct dma_mem *mem);
 
 /*
- * The table of a device that sees physical addresses, read from /proc/self/pagemap once per mem and
- * kept in it. Returns 0 or -errno with ixdp_error(): -EPERM when the kernel hides page frame
- * numbers (needs CAP_SYS_ADMIN), -EFAULT when a page is not present, -EIO on a short read, -EINVAL
- * when mem is not on huge pages (its pages may move).
+ * The table of a device that sees physical addresses, read from pagemap once per mem and kept in
+ * it. -errno with ixdp_error(): -EPERM when the kernel hides page frame numbers (CAP_SYS_ADMIN),
+ * -EFAULT when a page is not present, -EIO on a short read, -EINVAL when mem may move.
  */
 int iova_physical(struct iova_table *table, struct dma_mem *mem);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Pools from the inside: what rings take from and give to, in chunks of POOL_CHUNK bare pointers.
- */
+/* Pools from the inside: what rings take from and give to, as bare pointers. */
 #pragma once
 
 #include <ixdp/packet.h>
@@ -15,12 +13,10 @@ enum { POOL_CHUNK = 32 };
 enum buffer_owner { OWNER_POOL, OWNER_CALLER, OWNER_RING };
 
 /*
- * Takes up to n buffers (their first bytes) for a new owner. Returns how many. Any thread.
- * Fast for n = POOL_CHUNK: a copy out of the thread's cache.
+ * Takes up to n buffers (their first bytes) for a new owner, and returns how many; gives n back,
+ * which `from` had until now. Any thread. Fast for n = POOL_CHUNK: a copy.
  */
 unsigned pool_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n, enum buffer_owner to);
-
-/* Gives n buffers back, which `from` had until now. Any thread. */
 void pool_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n, enum buffer_owner from);
 
 /*
@@ -42,8 +38,8 @@ static inline bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enu
 struct dma_mem *pool_mem(struct ixdp_pool *pool);
 
 /*
- * A port promises itself `needed` buffers. -ENOBUFS with ixdp_error() giving all numbers when the
- * pool is smaller than what its ports need together. Each success is paired with pool_release().
+ * A port promises itself `needed` buffers, until pool_release(). -ENOBUFS with ixdp_error() giving
+ * all numbers when the pool is smaller than what its ports need together.
  */
 int pool_commit(struct ixdp_pool *pool, unsigned needed, const char *port);
 void pool_release(struct ixdp_pool *pool, unsigned needed);
@@ -54,8 +50,8 @@ void pool_flush(struct ixdp_pool *pool);
 /*
  * The pool that ports share which were given none: made at first use, big enough for `needed` and
  * as much again, ordinary pages allowed only if `ordinary`; gone with the last reference, unless
- * callers still have buffers of it: a log line then leaves it to them. pool_default() counts a
- * reference, pool_default_put() gives it back.
+ * callers still have buffers of it: a log line then leaves it to them. pool_default_put() gives a
+ * reference back.
  */
 int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary);
 void pool_default_put(struct ixdp_pool *pool);
