@@ -24,8 +24,7 @@ static unsigned forward(struct path *path, unsigned batch) {
 	if (path->n == 0) {
 		const int received = ixdp_rx(path->rx_port, path->rx_queue, path->pkts, batch);
 
-		if (received <= 0)
-			return 0;
+		if (received <= 0) return 0;
 		path->next = path->pkts;
 		path->n = received;
 		/* Here a program would read or change the packets: pkts[i].data, pkts[i].len. */
@@ -33,8 +32,7 @@ static unsigned forward(struct path *path, unsigned batch) {
 
 	const int taken = ixdp_tx(path->tx_port, path->tx_queue, path->next, path->n);
 
-	if (taken <= 0)
-		return 0;
+	if (taken <= 0) return 0;
 	/* What a full TX ring did not take is still ours; it comes before anything new. */
 	path->next += taken;
 	path->n -= taken;
@@ -51,8 +49,7 @@ static void forward_all(struct run *run, struct path *paths, unsigned n_paths) {
 		for (unsigned i = 0; i < n_paths; i++)
 			moved += forward(&paths[i], opts->batch);
 		total += moved;
-		if (opts->count && total >= opts->count)
-			run_end(run);
+		if (opts->count && total >= opts->count) run_end(run);
 	} while (run_goes_on(run, moved));
 
 	for (unsigned i = 0; i < n_paths; i++) {
@@ -128,8 +125,7 @@ int main(int argc, char **argv) {
 	static struct run run;
 
 	options_parse(&argp, argc, argv, &args);
-	if (run_open(&run, &args.common, args.names, args.n_names))
-		return EXIT_FAILURE;
+	if (run_open(&run, &args.common, args.names, args.n_names)) return EXIT_FAILURE;
 	/* What is for a port without link waits in its ring, which may fill up. */
 	run_begin(&run);
 	forward_all(&run, paths, make_paths(&run, paths));

@@ -56,29 +56,23 @@ static void prepare(struct pktgen *gen) {
 	const struct options *opts = gen->run.opts;
 	unsigned n = opts->batch;
 
-	if (opts->count && opts->count - gen->taken < n)
-		n = opts->count - gen->taken;
-	if (gen->paced)
-		n = ixdp_pacer_due(&gen->pacer, gen->run.now_ns, n);
+	if (opts->count && opts->count - gen->taken < n) n = opts->count - gen->taken;
+	if (gen->paced) n = ixdp_pacer_due(&gen->pacer, gen->run.now_ns, n);
 	gen->n_ready = ixdp_alloc(gen->pool, gen->ready, n);
 	for (unsigned i = 0; i < gen->n_ready; i++)
 		gen->ready[i].len = stream_write(&gen->streams[gen->turn], gen->ready[i].data);
 }
 
 static unsigned send_batch(struct pktgen *gen) {
-	if (!gen->n_ready)
-		prepare(gen);
+	if (!gen->n_ready) prepare(gen);
 	const int taken = ixdp_tx(gen->port, gen->turn, gen->ready, gen->n_ready);
 
-	if (taken <= 0)
-		return 0;
+	if (taken <= 0) return 0;
 	gen->taken += taken;
 	gen->n_ready -= taken;
 	memmove(gen->ready, gen->ready + taken, gen->n_ready * sizeof(*gen->ready));
-	if (gen->paced)
-		ixdp_pacer_sent(&gen->pacer, taken);
-	if (!gen->n_ready)
-		gen->turn = (gen->turn + 1) % gen->run.opts->config.tx_queues;
+	if (gen->paced) ixdp_pacer_sent(&gen->pacer, taken);
+	if (!gen->n_ready) gen->turn = (gen->turn + 1) % gen->run.opts->config.tx_queues;
 	return taken;
 }
 
@@ -105,10 +99,8 @@ static void generate(struct pktgen *gen) {
 
 	do {
 		moved = 0;
-		if (!gen->run.ending)
-			moved += send_batch(gen);
-		if (count && gen->taken == count)
-			run_end(&gen->run);
+		if (!gen->run.ending) moved += send_batch(gen);
+		if (count && gen->taken == count) run_end(&gen->run);
 		moved += receive_all(gen);
 	} while (run_goes_on(&gen->run, moved));
 	ixdp_free(gen->pool, gen->ready, gen->n_ready);
@@ -121,8 +113,7 @@ static void sample_returned(void *arg, struct report_sample *sample, bool totals
 	uint64_t seen = 0, lost;
 
 	ixdp_frame_checker_counts(gen->checker, &counts);
-	if (!counts.frames)
-		return;
+	if (!counts.frames) return;
 	lost = counts.lost;
 	for (unsigned i = 0; i < gen->run.opts->config.tx_queues; i++)
 		seen += ixdp_frame_checker_seen(gen->checker, gen->streams[i].frame.generator);
@@ -159,8 +150,7 @@ static int set_up(struct pktgen *gen, const struct arguments *args) {
 
 		*stream = (struct stream){.frame = args->frame, .flows = args->flows};
 		stream->frame.generator = ixdp_frame_generator();
-		if (!args->has_src_mac)
-			ixdp_mac_get(gen->port, stream->frame.src_mac);
+		if (!args->has_src_mac) ixdp_mac_get(gen->port, stream->frame.src_mac);
 	}
 	/*
 	 * The pacer may make up for 50 ms: as long as a busy machine may well run something else on
@@ -217,8 +207,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 		args->frame.size = options_number("--size", arg, IXDP_FRAME_MIN, IXDP_FRAME_MAX);
 		return 0;
 	case KEY_RATE:
-		if (ixdp_rate_parse(arg, &args->rate))
-			options_usage("--rate: %s", ixdp_error());
+		if (ixdp_rate_parse(arg, &args->rate)) options_usage("--rate: %s", ixdp_error());
 		args->has_rate = true;
 		return 0;
 	case KEY_FLOWS:
@@ -238,8 +227,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 		args->dry_run = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (args->device)
-			options_usage("%s: a second device; it takes one", arg);
+		if (args->device) options_usage("%s: a second device; it takes one", arg);
 		args->device = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -271,10 +259,8 @@ int main(int argc, char **argv) {
 	};
 
 	options_parse(&argp, argc, argv, &args);
-	if (args.dry_run)
-		return dry_run(&args);
-	if (run_open(&gen.run, &args.common, &args.device, 1))
-		return EXIT_FAILURE;
+	if (args.dry_run) return dry_run(&args);
+	if (run_open(&gen.run, &args.common, &args.device, 1)) return EXIT_FAILURE;
 	if (set_up(&gen, &args) || !run_begin(&gen.run))
 		gen.run.failed = true;
 	else

@@ -19,8 +19,7 @@ bool frame_parse_mac(const char *text, uint8_t mac[6]) {
 	for (unsigned i = 0; i < 6; i++, text += 3) {
 		unsigned byte;
 
-		if (strspn(text, digits) != 2 || text[2] != (i < 5 ? ':' : '\0'))
-			return false;
+		if (strspn(text, digits) != 2 || text[2] != (i < 5 ? ':' : '\0')) return false;
 		sscanf(text, "%2x", &byte);
 		parsed[i] = byte;
 	}
@@ -57,8 +56,7 @@ static void print_what(const uint8_t *data, unsigned len) {
 void frame_print(const uint8_t *data, unsigned len) {
 	print_what(data, len);
 	for (unsigned i = 0; i < len; i++) {
-		if (i % 16 == 0)
-			printf("%06x ", i);
+		if (i % 16 == 0) printf("%06x ", i);
 		printf(" %02x%s", data[i], i % 16 == 15 || i == len - 1 ? "\n" : "");
 	}
 }

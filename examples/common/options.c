@@ -174,7 +174,6 @@ static void log_line(enum ixdp_log_level level, const char *line, void *arg) {
 void options_parse(const struct argp *argp, int argc, char **argv, void *input) {
 	argp_program_version_hook = print_version;
 	/* getopt has already named an option that it does not know. */
-	if (argp_parse(argp, argc, argv, 0, NULL, input))
-		exit(EXIT_USAGE);
+	if (argp_parse(argp, argc, argv, 0, NULL, input)) exit(EXIT_USAGE);
 	ixdp_log_set(log_line, NULL, log_level);
 }

@@ -77,8 +77,7 @@ static int take_sample(const struct report *report, const struct report_port *po
 	/* What still waits in a ring when the run is over will not be sent any more. */
 	report_set(sample, TX_DROPPED,
 		   port->tx_refused + (totals ? stats.tx_taken - stats.tx_packets : 0));
-	if (report->sample)
-		report->sample(report->arg, sample, totals);
+	if (report->sample) report->sample(report->arg, sample, totals);
 	return 0;
 }
 
@@ -98,8 +97,7 @@ static double gbps_l1(int64_t packets, int64_t bytes, double dt) {
 static struct rates rates(const struct report_sample *diff, double dt) {
 	const int64_t *n = diff->n;
 
-	if (dt <= 0)
-		return (struct rates){0};
+	if (dt <= 0) return (struct rates){0};
 	return (struct rates){
 	    .rx_mpps = (double)n[RX_PACKETS] / 1e6 / dt,
 	    .tx_mpps = (double)n[TX_PACKETS] / 1e6 / dt,
@@ -173,8 +171,7 @@ static void print_total(const struct report *report, const char *port,
 	       "; sent %" PRId64 " (%.3f Mpps), dropped %" PRId64,
 	       port, t, n[RX_PACKETS], rate.rx_mpps, n[RX_DROPPED], n[TX_PACKETS], rate.tx_mpps,
 	       n[TX_DROPPED]);
-	if (report->requested_mpps >= 0)
-		printf("; requested %.3f Mpps", report->requested_mpps);
+	if (report->requested_mpps >= 0) printf("; requested %.3f Mpps", report->requested_mpps);
 	for (unsigned i = LOST; i < COUNTERS; i++) {
 		if (sample->shown & 1u << i)
 			printf("%s%s %" PRId64, i == LOST || i == RX_LOST ? "; " : ", ",
@@ -184,8 +181,7 @@ static void print_total(const struct report *report, const char *port,
 }
 
 int report_flush(void) {
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
+	if (!fflush(stdout) && !ferror(stdout)) return 0;
 	report_error("stdout: %s", strerror(errno));
 	return -EIO;
 }
@@ -198,8 +194,7 @@ int report_interval(struct report *report, double t) {
 		const char *name = ixdp_port_name(port->port);
 		struct report_sample now;
 
-		if (take_sample(report, port, false, &now))
-			return -ENODEV;
+		if (take_sample(report, port, false, &now)) return -ENODEV;
 		const struct report_sample diff = difference(&now, &port->last);
 
 		if (report->json)
@@ -218,8 +213,7 @@ int report_totals(struct report *report, double t) {
 		const char *name = ixdp_port_name(port->port);
 		struct report_sample now;
 
-		if (take_sample(report, port, true, &now))
-			return -ENODEV;
+		if (take_sample(report, port, true, &now)) return -ENODEV;
 		const struct report_sample diff = difference(&now, &port->last);
 
 		if (report->json) {

@@ -35,9 +35,7 @@ static uint64_t clock_ns(void) {
 	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
 }
 
-static double seconds(const struct run *run) {
-	return (double)(run->now_ns - run->start_ns) / 1e9;
-}
+static double seconds(const struct run *run) { return (double)(run->now_ns - run->start_ns) / 1e9; }
 
 /* A stream that is closed must not become one of the files that are opened next. */
 static int check_streams(void) {
@@ -48,8 +46,7 @@ static int check_streams(void) {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	close(fd);
-	if (!closed)
-		return 0;
+	if (!closed) return 0;
 	report_error("stdout is closed: nowhere to report to");
 	return -EBADF;
 }
@@ -76,8 +73,7 @@ int run_open(struct run *run, const struct options *opts, char *const *names, un
 	};
 	int err = check_streams();
 
-	if (err)
-		return err;
+	if (err) return err;
 	catch_signals();
 	for (unsigned i = 0; i < n; i++) {
 		err = ixdp_open(&run->report.ports[i].port, names[i], &opts->config);
@@ -105,8 +101,7 @@ static bool wait_link(struct ixdp_port *port, unsigned *waited_ms) {
 		*waited_ms += LINK_SLICE_MS;
 		if (*waited_ms == LINK_QUIET_MS)
 			report_error("%s: waiting for link", ixdp_port_name(port));
-		if (signals || *waited_ms >= LINK_WAIT_MS)
-			return false;
+		if (signals || *waited_ms >= LINK_WAIT_MS) return false;
 	}
 	return true;
 }
@@ -118,20 +113,17 @@ bool run_begin(struct run *run) {
 	for (unsigned i = 0; i < run->report.n_ports && !signals; i++) {
 		struct ixdp_port *port = run->report.ports[i].port;
 
-		if (wait_link(port, &waited_ms) || signals)
-			continue;
+		if (wait_link(port, &waited_ms) || signals) continue;
 		report_error("%s: no link after %d s", ixdp_port_name(port), LINK_WAIT_MS / 1000);
 		up = false;
 	}
 	run->start_ns = run->now_ns = clock_ns();
-	if (signals)
-		run_end(run);
+	if (signals) run_end(run);
 	return up;
 }
 
 void run_end(struct run *run) {
-	if (run->ending)
-		return;
+	if (run->ending) return;
 	run->ending = true;
 	run->end_ns = run->idle_ns = run->look_ns = run->now_ns;
 	run->end_signals = signals;
@@ -147,10 +139,8 @@ static bool sources_exhausted(const struct run *run) {
 	for (unsigned i = 0; i < run->report.n_ports; i++) {
 		struct ixdp_wire_stats wire;
 
-		if (ixdp_wire_stats_get(run->report.ports[i].port, &wire) || !wire.source)
-			continue;
-		if (!wire.finite || !wire.exhausted)
-			return false;
+		if (ixdp_wire_stats_get(run->report.ports[i].port, &wire) || !wire.source) continue;
+		if (!wire.finite || !wire.exhausted) return false;
 		any = true;
 	}
 	return any;
@@ -161,8 +151,7 @@ static bool is_drained(const struct run *run, struct ixdp_port *port) {
 	struct ixdp_wire_stats wire;
 	struct ixdp_stats stats;
 
-	if (!ixdp_wire_stats_get(port, &wire))
-		return wire.drained;
+	if (!ixdp_wire_stats_get(port, &wire)) return wire.drained;
 	return run->now_ns - run->end_ns >= (uint64_t)CARD_DRAIN_MS * MS &&
 	       (ixdp_stats_get(port, &stats) || stats.tx_packets >= stats.tx_taken);
 }
@@ -184,15 +173,13 @@ static bool is_quiet(struct run *run) {
 
 /* It is time to end: the user, the clock or the sources say so. */
 static bool is_over(const struct run *run) {
-	if (signals)
-		return true;
+	if (signals) return true;
 	return run->opts->duration > 0 && seconds(run) >= run->opts->duration;
 }
 
 /* What is under way shall not be waited for any longer. */
 static bool is_given_up(const struct run *run) {
-	if (signals > run->end_signals)
-		return true;
+	if (signals > run->end_signals) return true;
 	if (run->now_ns - run->idle_ns < (uint64_t)STUCK_MS * MS &&
 	    run->now_ns - run->end_ns < (uint64_t)DRAIN_MS * MS)
 		return false;
@@ -203,8 +190,7 @@ static bool is_given_up(const struct run *run) {
 
 /* Returns true when the wires are to be looked at, which is not for every round. */
 static bool is_look_due(struct run *run) {
-	if (run->now_ns < run->look_ns)
-		return false;
+	if (run->now_ns < run->look_ns) return false;
 	run->look_ns = run->now_ns + (uint64_t)LOOK_MS * MS;
 	return true;
 }
@@ -224,8 +210,7 @@ bool run_goes_on(struct run *run, unsigned moved) {
 		run_end(run);
 	}
 	if (!run->ending) {
-		if (is_over(run) || (is_look_due(run) && sources_exhausted(run)))
-			run_end(run);
+		if (is_over(run) || (is_look_due(run) && sources_exhausted(run))) run_end(run);
 		return true;
 	}
 	return !is_given_up(run) && !(is_look_due(run) && is_quiet(run));
@@ -236,8 +221,7 @@ int run_close(struct run *run) {
 		for (unsigned queue = 0; queue < run->opts->config.tx_queues; queue++)
 			ixdp_tx_clean(run->report.ports[i].port, queue);
 	}
-	if (run->start_ns && report_totals(&run->report, seconds(run)))
-		run->failed = true;
+	if (run->start_ns && report_totals(&run->report, seconds(run))) run->failed = true;
 	/* Closing has its own limits; cut short it would leave a card in a state of its own. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);

@@ -21,9 +21,7 @@ int ixdp_fail(int err, const char *fmt, ...) {
 	return -err;
 }
 
-const char *ixdp_error(void) {
-	return error_text;
-}
+const char *ixdp_error(void) { return error_text; }
 
 void ixdp_log_set(ixdp_log_fn *fn, void *arg, enum ixdp_log_level level) {
 	sink.fn = fn;
@@ -35,14 +33,11 @@ void ixdp_log(enum ixdp_log_level level, const char *fmt, ...) {
 	char line[512];
 	va_list args;
 
-	if (!sink.fn || level > sink.level)
-		return;
+	if (!sink.fn || level > sink.level) return;
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
 	sink.fn(level, line, sink.arg);
 }
 
-const char *ixdp_version(void) {
-	return IXDP_VERSION;
-}
+const char *ixdp_version(void) { return IXDP_VERSION; }

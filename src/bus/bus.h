@@ -13,9 +13,8 @@
 struct ixdp_bus {
 	const struct ixdp_bus_ops *ops;
 	char name[IXDP_NAME_MAX]; /* canonical: "0000:03:00.0", "soft:a" */
-	uint16_t device_id;
-	int numa_node;	     /* -1: unknown */
-	bool ordinary_pages; /* the device can do without huge pages */
+	int numa_node;		  /* -1: unknown */
+	bool ordinary_pages;	  /* the device can do without huge pages */
 };
 
 /* Functions that return an int: 0 or -errno with ixdp_error(). */

@@ -19,9 +19,7 @@ void bus_soft_set_translator(uint64_t (*device_address)(uintptr_t page)) {
 	translate = device_address;
 }
 
-static struct softnic *nic_of(struct ixdp_bus *bus) {
-	return ((struct soft_bus *)bus)->nic;
-}
+static struct softnic *nic_of(struct ixdp_bus *bus) { return ((struct soft_bus *)bus)->nic; }
 
 static uint32_t soft_read32(struct ixdp_bus *bus, uint32_t reg) {
 	return softnic_read32(nic_of(bus), reg);
@@ -60,11 +58,9 @@ static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_t
 	for (size_t at = 0; !err && at < mem->size; at += piece(mem, at)) {
 		uint8_t *addr = mem->addr + at;
 		err = softnic_dma_map(nic_of(bus), addr, piece(mem, at), iova_for(addr));
-		if (translate)
-			mem->phys[at / DMA_HUGE_PAGE] = iova_for(addr) - (uintptr_t)addr;
+		if (translate) mem->phys[at / DMA_HUGE_PAGE] = iova_for(addr) - (uintptr_t)addr;
 	}
-	if (err)
-		soft_dma_unmap(bus, mem);
+	if (err) soft_dma_unmap(bus, mem);
 	iova_identity(table, mem);
 	if (translate)
 		*table = (struct iova_table){table->base, __builtin_ctz(DMA_HUGE_PAGE), mem->phys};
@@ -81,13 +77,9 @@ static bool soft_transactions_pending(struct ixdp_bus *bus) {
 	return false;
 }
 
-static uint64_t soft_now_ns(struct ixdp_bus *bus) {
-	return softnic_now_ns(nic_of(bus));
-}
+static uint64_t soft_now_ns(struct ixdp_bus *bus) { return softnic_now_ns(nic_of(bus)); }
 
-static void soft_delay_us(struct ixdp_bus *bus, unsigned us) {
-	softnic_delay_us(nic_of(bus), us);
-}
+static void soft_delay_us(struct ixdp_bus *bus, unsigned us) { softnic_delay_us(nic_of(bus), us); }
 
 static int soft_wire_stats(struct ixdp_bus *bus, struct ixdp_wire_stats *stats) {
 	return softnic_wire_stats(nic_of(bus), stats);
@@ -104,20 +96,15 @@ static void soft_close(struct ixdp_bus *bus) {
 	free(bus);
 }
 
+/* clang-format off */
 static const struct ixdp_bus_ops soft_ops = {
-    .read32 = soft_read32,
-    .write32 = soft_write32,
-    .doorbell = soft_doorbell,
-    .dma_map = soft_dma_map,
-    .dma_unmap = soft_dma_unmap,
-    .dma_enable = soft_dma_enable,
-    .transactions_pending = soft_transactions_pending,
-    .now_ns = soft_now_ns,
-    .delay_us = soft_delay_us,
-    .wire_stats = soft_wire_stats,
-    .wire_stop = soft_wire_stop,
-    .close = soft_close,
+	.read32 = soft_read32, .write32 = soft_write32, .doorbell = soft_doorbell,
+	.dma_map = soft_dma_map, .dma_unmap = soft_dma_unmap, .dma_enable = soft_dma_enable,
+	.transactions_pending = soft_transactions_pending, .now_ns = soft_now_ns,
+	.delay_us = soft_delay_us, .wire_stats = soft_wire_stats,
+	.wire_stop = soft_wire_stop, .close = soft_close,
 };
+/* clang-format on */
 
 struct softnic *bus_softnic(struct ixdp_bus *bus) {
 	return bus->ops == &soft_ops ? nic_of(bus) : NULL;
@@ -126,15 +113,13 @@ struct softnic *bus_softnic(struct ixdp_bus *bus) {
 int bus_soft_open(struct ixdp_bus **bus, const char *name) {
 	struct soft_bus *b = calloc(1, sizeof(*b));
 	int err;
-	if (!b)
-		return ixdp_fail(ENOMEM, "soft:%s: out of memory", name);
+	if (!b) return ixdp_fail(ENOMEM, "soft:%s: out of memory", name);
 	err = softnic_open(&b->nic, name);
 	if (err) {
 		free(b);
 		return err;
 	}
-	b->bus = (struct ixdp_bus){
-	    .ops = &soft_ops, .device_id = 0x10FB, .numa_node = -1, .ordinary_pages = true};
+	b->bus = (struct ixdp_bus){.ops = &soft_ops, .numa_node = -1, .ordinary_pages = true};
 	snprintf(b->bus.name, sizeof(b->bus.name), "soft:%s", softnic_name(b->nic));
 	*bus = &b->bus;
 	return 0;

@@ -88,8 +88,7 @@ static int check_ids(const struct pci_dev *dev, const char *name) {
 		for (const uint16_t *id = family[i].ids; *id; id++)
 			if (dev->vendor_id == PCI_VENDOR_ID_INTEL && dev->device_id == *id)
 				refused = family[i].refused;
-	if (!refused)
-		return 0;
+	if (!refused) return 0;
 	return ixdp_fail(ENODEV, "%s: %04x:%04x (class %04x) is %s", name, dev->vendor_id,
 			 dev->device_id, dev->device_class, refused);
 }
@@ -111,9 +110,7 @@ __attribute__((noreturn)) static void on_error(char *fmt, ...) {
 }
 
 /* A file that is not there and need not be. */
-static void on_warning(char *fmt, ...) {
-	(void)fmt;
-}
+static void on_warning(char *fmt, ...) { (void)fmt; }
 
 static int identify(struct sysfs_bus *b) {
 	struct pci_dev *volatile dev = NULL;
@@ -136,7 +133,6 @@ static int identify(struct sysfs_bus *b) {
 		pci_init(acc);
 		dev = pci_get_dev(acc, b->domain, b->busno, b->slot, b->func);
 		pci_fill_info(dev, PCI_FILL_IDENT | PCI_FILL_CLASS | PCI_FILL_NUMA_NODE);
-		b->bus.device_id = dev->device_id;
 		b->bus.numa_node = dev->numa_node;
 		struct pci_cap *pm = pci_find_cap(dev, PCI_CAP_ID_PM, PCI_CAP_NORMAL);
 		struct pci_cap *pcie = pci_find_cap(dev, PCI_CAP_ID_EXP, PCI_CAP_NORMAL);
@@ -144,8 +140,7 @@ static int identify(struct sysfs_bus *b) {
 		b->pcie_cap = pcie ? pcie->addr : 0;
 		err = check_ids(dev, b->bus.name);
 	}
-	if (dev)
-		pci_free_dev(dev);
+	if (dev) pci_free_dev(dev);
 	pci_cleanup(acc);
 	return err;
 }
@@ -170,8 +165,7 @@ static int lock(struct sysfs_bus *b) {
 static void read_line(const struct sysfs_bus *b, const char *file, char *line, size_t size) {
 	int fd = openat(b->dir, file, O_RDONLY | O_CLOEXEC);
 	ssize_t n = read(fd, line, size - 1);
-	if (n >= 0)
-		line[n] = '\0';
+	if (n >= 0) line[n] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	close(fd);
 }
@@ -189,8 +183,7 @@ static int check_interface(const struct sysfs_bus *b, const char *name) {
 	snprintf(file, sizeof(file), "net/%s/flags", name);
 	read_line(b, file, flags, sizeof(flags));
 	bool up = strtoul(flags, NULL, 16) & IFF_UP;
-	if (!up && !addressed)
-		return 0;
+	if (!up && !addressed) return 0;
 	return ixdp_fail(EBUSY,
 			 "%s: its interface %s %s: ip addr flush %s; ip link set %s down; or force",
 			 b->bus.name, name, up ? "is up" : "has an address", name, name);
@@ -201,14 +194,12 @@ static int check_unused(struct sysfs_bus *b, bool force) {
 	char link[256] = "", path[300];
 	glob_t found;
 	int err = 0;
-	if (readlinkat(b->dir, "driver", link, sizeof(link) - 1) < 0)
-		return 0;
+	if (readlinkat(b->dir, "driver", link, sizeof(link) - 1) < 0) return 0;
 	snprintf(b->driver, sizeof(b->driver), "%s", basename(link));
 	if (strcmp(b->driver, "vfio-pci") == 0 || strstr(b->driver, "uio"))
 		return ixdp_fail(EBUSY, "%s: bound to %s, maybe for a running program: unbind it",
 				 b->bus.name, b->driver);
-	if (force)
-		return 0;
+	if (force) return 0;
 	snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/net/*", sysfs, b->bus.name);
 	if (glob(path, 0, NULL, &found) != 0)
 		return ixdp_fail(EBUSY,
@@ -224,11 +215,9 @@ static int check_unused(struct sysfs_bus *b, bool force) {
 /* Physical addresses must be what the device has to use. */
 static int check_iommu(struct sysfs_bus *b) {
 	char type[32] = "unknown";
-	if (faccessat(b->dir, "iommu_group", F_OK, 0) < 0)
-		return 0;
+	if (faccessat(b->dir, "iommu_group", F_OK, 0) < 0) return 0;
 	read_line(b, "iommu_group/type", type, sizeof(type));
-	if (strcmp(type, "identity") == 0)
-		return 0;
+	if (strcmp(type, "identity") == 0) return 0;
 	return ixdp_fail(ENOTSUP, "%s: IOMMU group type %s: boot with iommu=pt (no vfio yet)",
 			 b->bus.name, type);
 }
@@ -262,8 +251,7 @@ static bool tell_driver(const struct sysfs_bus *b, const char *file) {
 	snprintf(path, sizeof(path), "%s/bus/pci/drivers/%s/%s", sysfs, b->driver, file);
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	bool ok = fd >= 0 && write(fd, b->bus.name, strlen(b->bus.name)) > 0;
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0) close(fd);
 	return ok;
 }
 
@@ -337,9 +325,7 @@ static int sysfs_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_
 	return iova_physical(table, mem);
 }
 
-static void sysfs_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) {
-	(void)bus, (void)mem;
-}
+static void sysfs_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) { (void)bus, (void)mem; }
 
 static int sysfs_dma_enable(struct ixdp_bus *bus, bool on) {
 	struct sysfs_bus *b = (struct sysfs_bus *)bus;
@@ -351,8 +337,7 @@ static int sysfs_dma_enable(struct ixdp_bus *bus, bool on) {
 	if (!err && !config_change(b, PCI_COMMAND, PCI_COMMAND_MASTER, on ? PCI_COMMAND_MASTER : 0))
 		err = ixdp_fail(EIO, "%s: cannot turn bus mastering %s in its command register",
 				bus->name, on ? "on" : "off");
-	if (!err && !on)
-		dma_device_end(bus->name);
+	if (!err && !on) dma_device_end(bus->name);
 	return err;
 }
 
@@ -374,8 +359,7 @@ static void sysfs_delay_us(struct ixdp_bus *bus, unsigned us) {
 
 static void sysfs_close(struct ixdp_bus *bus) {
 	struct sysfs_bus *b = (struct sysfs_bus *)bus;
-	if (b->regs)
-		munmap((void *)b->regs, BAR_SIZE);
+	if (b->regs) munmap((void *)b->regs, BAR_SIZE);
 	/* Bus mastering stays off: a kernel driver turns it on itself, when it is ready for it. */
 	if (b->taken && config_change(b, PCI_COMMAND, 0xFFFF, b->command & ~PCI_COMMAND_MASTER))
 		dma_device_end(bus->name);
@@ -388,29 +372,22 @@ static void sysfs_close(struct ixdp_bus *bus) {
 	free(b);
 }
 
+/* clang-format off */
 static const struct ixdp_bus_ops sysfs_ops = {
-    .read32 = sysfs_read32,
-    .write32 = sysfs_write32,
-    .doorbell = sysfs_doorbell,
-    .dma_map = sysfs_dma_map,
-    .dma_unmap = sysfs_dma_unmap,
-    .dma_enable = sysfs_dma_enable,
-    .transactions_pending = sysfs_transactions_pending,
-    .now_ns = sysfs_now_ns,
-    .delay_us = sysfs_delay_us,
-    .close = sysfs_close,
+	.read32 = sysfs_read32, .write32 = sysfs_write32, .doorbell = sysfs_doorbell,
+	.dma_map = sysfs_dma_map, .dma_unmap = sysfs_dma_unmap,
+	.dma_enable = sysfs_dma_enable, .transactions_pending = sysfs_transactions_pending,
+	.now_ns = sysfs_now_ns, .delay_us = sysfs_delay_us, .close = sysfs_close,
 };
+/* clang-format on */
 
 /* Whoever has the device does not notice anything of an open that is refused: checks come first. */
 int bus_open(struct ixdp_bus **bus, const char *name, bool force) {
-	if (!name)
-		return ixdp_fail(EINVAL, "no port name given");
-	if (strncmp(name, "soft:", 5) == 0)
-		return bus_soft_open(bus, name + 5);
+	if (!name) return ixdp_fail(EINVAL, "no port name given");
+	if (strncmp(name, "soft:", 5) == 0) return bus_soft_open(bus, name + 5);
 	struct sysfs_bus *b = calloc(1, sizeof(*b));
 	int err;
-	if (!b)
-		return ixdp_fail(ENOMEM, "%s: out of memory", name);
+	if (!b) return ixdp_fail(ENOMEM, "%s: out of memory", name);
 	b->bus.ops = &sysfs_ops;
 	b->dir = b->lock = b->config = -1;
 	if ((err = parse_name(b, name)) || (err = identify(b)) || (err = lock(b)) ||

@@ -31,8 +31,7 @@ int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsi
 	bool late = false;
 	for (;;) {
 		uint32_t value = reg_read(port, reg);
-		if ((value & mask) == (set ? mask : 0) && value != UINT32_MAX)
-			return 0;
+		if ((value & mask) == (set ? mask : 0) && value != UINT32_MAX) return 0;
 		if (value == UINT32_MAX && reg_read(port, REG_STATUS) == UINT32_MAX)
 			return ixdp_fail(ENODEV, "%s: device has gone while waiting for %s",
 					 port->bus->name, what);
@@ -65,8 +64,7 @@ static int queues_off(struct ixdp_port *port) {
 	int err = 0;
 	for (unsigned i = 0; i < 4 * 64 && !err; i++) {
 		uint32_t reg = first[i / 64] + REG_RXDCTL_STRIDE * (i % 64);
-		if (!(reg_read(port, reg) & RXDCTL_ENABLE))
-			continue;
+		if (!(reg_read(port, reg) & RXDCTL_ENABLE)) continue;
 		reg_clear(port, reg, RXDCTL_ENABLE);
 		err = reg_wait(port, reg, RXDCTL_ENABLE, false, 10000,
 			       i < 128 ? "RXDCTL.ENABLE" : "TXDCTL.ENABLE");
@@ -127,22 +125,18 @@ int device_reset(struct ixdp_port *port) {
 	interrupts_off(port);
 	reg_clear(port, REG_RXCTRL, RXCTRL_RXEN);
 	/* A queue that hangs is no reason to give up: the reset ends it as well. */
-	if (queues_off(port) != 0)
-		ixdp_log(IXDP_LOG_WARNING, "%s; resetting", ixdp_error());
+	if (queues_off(port) != 0) ixdp_log(IXDP_LOG_WARNING, "%s; resetting", ixdp_error());
 	bool quiet = master_disable(port);
 	int err = software_reset(port);
-	if (err == 0 && !quiet)
-		err = software_reset(port);
-	if (err == 0)
-		interrupts_off(port); /* causes may have latched meanwhile, section 4.6.3.1 */
+	if (err == 0 && !quiet) err = software_reset(port);
+	if (err == 0) interrupts_off(port); /* causes may have latched meanwhile, section 4.6.3.1 */
 	return err;
 }
 
 /* The EEPROM has been read and is good; DMA is initialised. Section 4.6.3.2. */
 static int wait_ready(struct ixdp_port *port) {
 	int err = reg_wait(port, REG_EEC, EEC_ARD, true, 500000, "EEC.ARD");
-	if (err)
-		return err;
+	if (err) return err;
 	/* UNCLEAR: ARD is also set when there is no EEPROM or a bad one, so ask for both. */
 	if (!(reg_read(port, REG_EEC) & EEC_PRES))
 		return ixdp_fail(EIO, "%s: EEC.PRES (register 0x%05x) is clear: no valid EEPROM",
@@ -157,8 +151,7 @@ static int wait_ready(struct ixdp_port *port) {
 
 static int check_mac(struct ixdp_port *port, const uint8_t mac[6], const char *where) {
 	static const uint8_t zero[6];
-	if (!(mac[0] & 1) && memcmp(mac, zero, 6) != 0)
-		return 0;
+	if (!(mac[0] & 1) && memcmp(mac, zero, 6) != 0) return 0;
 	return ixdp_fail(EINVAL, "%s: %s%02x:%02x:%02x:%02x:%02x:%02x is not a unicast address",
 			 port->bus->name, where, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
@@ -215,8 +208,7 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q) {
 	reg_write(port, REG_N(SRRCTL, q),
 		  FIELD(SRRCTL_BSIZEPKT, IXDP_DATA_SIZE / 1024) |
 		      FIELD(SRRCTL_DESCTYPE, SRRCTL_DESCTYPE_ADVANCED) | SRRCTL_DROP_EN);
-	/* UNCLEAR: reserved, yet set after reset, and damages payload on some hosts unless clear.
-	 */
+	/* UNCLEAR: reserved, set after reset, and payload is damaged on some hosts unless clear. */
 	reg_clear(port, REG_N(DCA_RXCTRL, q), DCA_RXCTRL_MUST_BE_0);
 
 	reg_set(port, REG_N(RXDCTL, q), RXDCTL_ENABLE);
@@ -310,10 +302,8 @@ static int init_tx(struct ixdp_port *port) {
 
 int device_init(struct ixdp_port *port) {
 	int err = wait_ready(port);
-	if (err == 0)
-		err = read_mac(port);
-	if (err)
-		return err;
+	if (err == 0) err = read_mac(port);
+	if (err) return err;
 
 	/* Counters clear when read; what they hold now is not ours. */
 	stats_clear(port);
@@ -327,10 +317,8 @@ int device_init(struct ixdp_port *port) {
 	clear_tables(port);
 
 	err = init_rx(port);
-	if (err == 0)
-		err = init_tx(port);
-	if (err == 0)
-		/* Tells a management controller that a driver is there, section 8.2.3.1.3. */
+	if (err == 0) err = init_tx(port);
+	if (err == 0) /* Tells a management controller that a driver is there, section 8.2.3.1.3. */
 		reg_set(port, REG_CTRL_EXT, CTRL_EXT_DRV_LOAD);
 	return err;
 }
@@ -345,14 +333,11 @@ int ixdp_promiscuous_set(struct ixdp_port *port, bool on) {
 	return port->cfg.rx_queues > 0 ? rx_enable(port, true) : err;
 }
 
-void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]) {
-	memcpy(mac, port->mac, 6);
-}
+void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]) { memcpy(mac, port->mac, 6); }
 
 int ixdp_mac_set(struct ixdp_port *port, const uint8_t mac[6]) {
 	int err = check_mac(port, mac, "");
-	if (err)
-		return err;
+	if (err) return err;
 	/* Not valid while half of it is there, section 8.2.3.7.9. */
 	reg_write(port, REG_RAH, 0);
 	reg_write(port, REG_RAL, mac[0] | mac[1] << 8 | mac[2] << 16 | (uint32_t)mac[3] << 24);
@@ -384,8 +369,7 @@ int ixdp_link_wait(struct ixdp_port *port, unsigned timeout_ms, struct ixdp_link
 	uint64_t deadline = bus->ops->now_ns(bus) + timeout_ms * UINT64_C(1000000);
 	for (;;) {
 		int err = ixdp_link_get(port, link);
-		if (err || link->up)
-			return err;
+		if (err || link->up) return err;
 		if (bus->ops->now_ns(bus) >= deadline)
 			return ixdp_fail(ETIMEDOUT,
 					 "%s: LINKS.UP (register 0x%05x) is still clear after %u "

@@ -22,8 +22,7 @@ unsigned ixdp_pool_needed(const struct ixdp_config *cfg) {
 }
 
 static int check_ring(const char *name, const char *which, unsigned size) {
-	if (size >= IXDP_MIN_RING && size <= IXDP_MAX_RING && (size & (size - 1)) == 0)
-		return 0;
+	if (size >= IXDP_MIN_RING && size <= IXDP_MAX_RING && (size & (size - 1)) == 0) return 0;
 	/* Powers of two: an index is masked, not divided. */
 	return ixdp_fail(EINVAL, "%s: %s of %u descriptors: must be a power of two from %d to %d",
 			 name, which, size, IXDP_MIN_RING, IXDP_MAX_RING);
@@ -50,10 +49,8 @@ static int acquire_pool(struct ixdp_port *port, struct iova_table *iova) {
 		port->pool = port->cfg.pool;
 	else
 		err = pool_default(&port->pool, needed, bus->numa_node, bus->ordinary_pages);
-	if (!err)
-		err = pool_commit(port->pool, needed, bus->name);
-	if (err)
-		return err;
+	if (!err) err = pool_commit(port->pool, needed, bus->name);
+	if (err) return err;
 	port->committed = needed;
 	return bus->ops->dma_map(bus, pool_mem(port->pool), iova);
 }
@@ -69,10 +66,8 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 	uint8_t **bufs = aligned_alloc(64, (n_rx + n_tx) * sizeof(*bufs));
 	int err = dma_alloc(&port->ring_mem, (n_rx + n_tx) * sizeof(struct desc),
 			    port->bus->numa_node, port->bus->ordinary_pages);
-	if (!err)
-		err = port->bus->ops->dma_map(port->bus, port->ring_mem, &port->ring_iova);
-	if (!err && !bufs)
-		err = ixdp_fail(ENOMEM, "%s: out of memory for rings", port->bus->name);
+	if (!err) err = port->bus->ops->dma_map(port->bus, port->ring_mem, &port->ring_iova);
+	if (!err && !bufs) err = ixdp_fail(ENOMEM, "%s: out of memory for rings", port->bus->name);
 	if (err) {
 		free(bufs);
 		return err;
@@ -107,10 +102,8 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
  */
 static bool silence(struct ixdp_port *port) {
 	bool stopped = device_reset(port) == 0;
-	if (!stopped)
-		ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
-	if (port->bus->ops->dma_enable(port->bus, false) == 0 || stopped)
-		return true;
+	if (!stopped) ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
+	if (port->bus->ops->dma_enable(port->bus, false) == 0 || stopped) return true;
 	ixdp_log(IXDP_LOG_ERROR, "%s; %s cannot be stopped, its memory stays allocated",
 		 ixdp_error(), port->bus->name);
 	return false;
@@ -118,8 +111,7 @@ static bool silence(struct ixdp_port *port) {
 
 /* Gives back what a port has, be it all or what a failing ixdp_open() got that far. */
 static void release(struct ixdp_port *port) {
-	if (port->dma_on && !silence(port))
-		return;
+	if (port->dma_on && !silence(port)) return;
 	for (unsigned q = 0; port->bufs && q < port->cfg.rx_queues; q++)
 		rx_ring_empty(&port->rx[q]);
 	for (unsigned q = 0; port->bufs && q < port->cfg.tx_queues; q++)
@@ -134,10 +126,8 @@ static void release(struct ixdp_port *port) {
 		port->bus->ops->dma_unmap(port->bus, pool_mem(port->pool));
 		pool_release(port->pool, port->committed);
 	}
-	if (port->pool && !port->cfg.pool)
-		pool_default_put(port->pool);
-	if (port->bus)
-		port->bus->ops->close(port->bus);
+	if (port->pool && !port->cfg.pool) pool_default_put(port->pool);
+	if (port->bus) port->bus->ops->close(port->bus);
 	pthread_mutex_destroy(&port->stats_lock);
 	free(port);
 }
@@ -150,15 +140,11 @@ static int acquire(struct ixdp_port *port, const char *name) {
 	 * First of all the card must be quiet: it may still be writing for a process that died,
 	 * into pages which only then can be had again.
 	 */
-	if (!err)
-		err = device_reset(port);
-	if (!err)
-		err = port->bus->ops->dma_enable(port->bus, true);
+	if (!err) err = device_reset(port);
+	if (!err) err = port->bus->ops->dma_enable(port->bus, true);
 	port->dma_on = !err;
-	if (!err)
-		err = acquire_pool(port, &iova);
-	if (!err)
-		err = make_rings(port, &iova);
+	if (!err) err = acquire_pool(port, &iova);
+	if (!err) err = make_rings(port, &iova);
 	return err ? err : device_init(port);
 }
 
@@ -166,16 +152,13 @@ int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config
 	struct ixdp_port *port = aligned_alloc(alignof(struct ixdp_port), sizeof(*port));
 	char why[512];
 	int err;
-	if (!port)
-		return ixdp_fail(ENOMEM, "%s: out of memory", name);
+	if (!port) return ixdp_fail(ENOMEM, "%s: out of memory", name);
 	memset(port, 0, sizeof(*port));
 	ixdp_config_init(&port->cfg);
-	if (cfg)
-		port->cfg = *cfg;
+	if (cfg) port->cfg = *cfg;
 	pthread_mutex_init(&port->stats_lock, NULL);
 	err = check_config(name, &port->cfg);
-	if (!err)
-		err = acquire(port, name);
+	if (!err) err = acquire(port, name);
 	if (!err) {
 		*out = port;
 		return 0;
@@ -187,13 +170,10 @@ int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config
 }
 
 void ixdp_close(struct ixdp_port *port) {
-	if (port)
-		release(port);
+	if (port) release(port);
 }
 
-const char *ixdp_port_name(const struct ixdp_port *port) {
-	return port->bus->name;
-}
+const char *ixdp_port_name(const struct ixdp_port *port) { return port->bus->name; }
 
 struct ixdp_pool *ixdp_port_pool(const struct ixdp_port *port) {
 	return port->pool;

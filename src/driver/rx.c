@@ -76,8 +76,7 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 		uint64_t done = desc_look(&desc[next & mask]);
 		uint8_t *buf = bufs[next & mask];
 		uint16_t len = done >> RXD_LEN_LOW;
-		if (!(done & RXD_DD))
-			break;
+		if (!(done & RXD_DD)) break;
 		if (unlikely((done & (RXD_EOP | RXD_ERR_FRAME)) != RXD_EOP || len == 0 ||
 			     ring->skipping)) {
 			rx_discard(ring, buf, done);
@@ -93,8 +92,7 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 
 	ring->next = next;
 	/* Whatever came, so that a ring which ran dry for want of buffers comes back to life. */
-	if (next - ring->refill >= POOL_CHUNK)
-		rx_refill(ring);
+	if (next - ring->refill >= POOL_CHUNK) rx_refill(ring);
 	counter_add(&ring->packets, got);
 	counter_add(&ring->bytes, bytes);
 	return got;

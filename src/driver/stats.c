@@ -8,10 +8,7 @@
 
 #include <errno.h>
 
-enum { FCS = 4 };
-
-/* 36 bits: the low word first, which latches the high one; in two statements, as C orders no
- * operands. */
+/* 36 bits: the low word first. In two statements: C leaves the order of operands open. */
 static uint64_t read36(struct ixdp_port *port, uint32_t low_reg) {
 	uint64_t low = reg_read(port, low_reg);
 	uint64_t high = reg_read(port, low_reg + 4) & 0xF;
@@ -25,7 +22,7 @@ static void collect(struct ixdp_port *port) {
 
 	/* Octets count the FCS of each frame that was sent, so the two are read together. */
 	totals->tx_packets += sent;
-	totals->tx_bytes += read36(port, REG_GOTCL) - FCS * sent;
+	totals->tx_bytes += read36(port, REG_GOTCL) - 4 * sent;
 	totals->rx_missed += reg_read(port, REG_MPC);
 	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
 		totals->rx_no_desc += reg_read(port, REG_N(QPRDC, q));

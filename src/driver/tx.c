@@ -24,11 +24,9 @@ static void tx_reclaim(struct tx_ring *ring) {
 	for (;;) {
 		uint32_t n = RS_DISTANCE - ring->clean % RS_DISTANCE;
 		uint32_t first = ring->clean & ring->mask;
-		if (ring->next - ring->clean < n)
-			return;
+		if (ring->next - ring->clean < n) return;
 		/* Acquire: the NIC has read the buffers before it said so; they change after. */
-		if (!(desc_look(&ring->desc[first + n - 1]) & TXD_DD))
-			return;
+		if (!(desc_look(&ring->desc[first + n - 1]) & TXD_DD)) return;
 		pool_give(ring->pool, &ring->buf[first], n, OWNER_RING);
 		ring->clean += n;
 	}
@@ -58,8 +56,7 @@ int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
 	/* One descriptor stays unused: a full ring would look like an empty one, TDT == TDH. */
 	uint32_t room = mask - (next - ring->clean);
 	unsigned taken;
-	if (n > room)
-		n = room;
+	if (n > room) n = room;
 	for (taken = 0; taken < n; taken++) {
 		const struct ixdp_pkt *pkt = &pkts[taken];
 		uint32_t slot = (next + taken) & mask;
@@ -73,8 +70,7 @@ int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
 		/* PAYLEN is the whole frame's length. DD of the last lap goes with the rest. */
 		desc[slot].qw1 = htole64(TXD_PACKET | len | len << TXD_PAYLEN_LOW);
 	}
-	if (unlikely(taken == 0))
-		return n > 0 ? refuse(port, pkts) : 0;
+	if (unlikely(taken == 0)) return n > 0 ? refuse(port, pkts) : 0;
 
 	for (uint32_t i = next | (RS_DISTANCE - 1); i - next < taken; i += RS_DISTANCE)
 		desc[i & mask].qw1 |= htole64(TXD_RS);
@@ -105,8 +101,7 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 	 */
 	uint32_t head = reg_read(port, REG_N(TDH, queue));
 	uint32_t done = (head - ring->clean) & ring->mask;
-	if (head <= ring->mask && done <= ring->next - ring->clean)
-		tx_take_back(ring, done);
+	if (head <= ring->mask && done <= ring->next - ring->clean) tx_take_back(ring, done);
 	return ring->clean - before;
 }
 

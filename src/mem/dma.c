@@ -37,9 +37,7 @@ static struct {
 	int dir;	/* the folder; holds the flock */
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void dma_set_mounts_file(const char *path) {
-	mounts_file = path ? path : "/proc/mounts";
-}
+void dma_set_mounts_file(const char *path) { mounts_file = path ? path : "/proc/mounts"; }
 
 /* Finds the first hugetlbfs of 2 MiB pages. */
 static int find_mount(char *path, size_t size) {
@@ -48,8 +46,7 @@ static int find_mount(char *path, size_t size) {
 	char text[4096];
 	bool found = false;
 
-	if (!mounts)
-		return ixdp_fail(errno, "%s: %s", mounts_file, strerror(errno));
+	if (!mounts) return ixdp_fail(errno, "%s: %s", mounts_file, strerror(errno));
 	while (!found && getmntent_r(mounts, &mount, text, sizeof(text)))
 		found = !strcmp(mount.mnt_type, "hugetlbfs") && hasmntopt(&mount, "pagesize=2M") &&
 			snprintf(path, size, "%s", mount.mnt_dir) < (int)size;
@@ -81,8 +78,7 @@ static int make_folder(void) {
 	char mount[sizeof(own.path) - 40], hidden[sizeof(own.path)];
 	int err = find_mount(mount, sizeof(mount));
 
-	if (err)
-		return err;
+	if (err) return err;
 	dma_leftovers_clear(NULL);
 	own.pid = getpid();
 	snprintf(hidden, sizeof(hidden), "%s/." FOLDER "%d-XXXXXX", mount, own.pid);
@@ -93,8 +89,7 @@ static int make_folder(void) {
 	err = ixdp_fail(errno,
 			"%s: no folder can be made here: %s: be root, or setup-hugetlbfs.sh --user",
 			mount, strerror(errno));
-	if (own.dir >= 0)
-		close(own.dir);
+	if (own.dir >= 0) close(own.dir);
 	rmdir(hidden);
 	*own.path = '\0';
 	return err;
@@ -109,8 +104,7 @@ static int create_file(const char *name, char *path, size_t size) {
 	if (!fd) {
 		snprintf(path, size, "%s/%s", own.path, name);
 		fd = openat(own.dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd < 0)
-			fd = ixdp_fail(errno, "%s: %s", path, strerror(errno));
+		if (fd < 0) fd = ixdp_fail(errno, "%s: %s", path, strerror(errno));
 		drop_folder();
 	}
 	pthread_mutex_unlock(&own.lock);
@@ -132,8 +126,7 @@ int dma_device_begin(const char *device) {
 
 	snprintf(mark, sizeof(mark), MARK "%s", device);
 	fd = create_file(mark, path, sizeof(path));
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0) close(fd);
 	return fd >= 0 || fd == -EEXIST ? 0 : fd;
 }
 
@@ -158,8 +151,7 @@ static size_t clear_folder(int mount, const char *name, const char *mark) {
 		return 0;
 	}
 	keep = flock(fd, LOCK_EX | LOCK_NB) != 0;
-	if (!keep)
-		unlinkat(fd, mark, 0);
+	if (!keep) unlinkat(fd, mark, 0);
 	while (!keep && (entry = readdir(folder)))
 		keep = !strncmp(entry->d_name, MARK, strlen(MARK));
 	rewinddir(folder);
@@ -167,8 +159,7 @@ static size_t clear_folder(int mount, const char *name, const char *mark) {
 		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    unlinkat(fd, entry->d_name, 0) == 0)
 			bytes += (size_t)st.st_blocks * 512;
-	if (!keep)
-		unlinkat(mount, name, AT_REMOVEDIR);
+	if (!keep) unlinkat(mount, name, AT_REMOVEDIR);
 	closedir(folder);
 	return bytes;
 }
@@ -179,8 +170,7 @@ size_t dma_leftovers_clear(const char *device) {
 	const struct dirent *entry;
 	size_t bytes = 0;
 
-	if (!mount)
-		return 0;
+	if (!mount) return 0;
 	snprintf(mark, sizeof(mark), MARK "%s", device ? device : "");
 	while ((entry = readdir(mount)))
 		if (!strncmp(entry->d_name, FOLDER, strlen(FOLDER)))
@@ -198,14 +188,11 @@ static long count_pages(int node, const char *what) {
 	long count = 0;
 	FILE *file;
 
-	if (node >= 0)
-		snprintf(dir, sizeof(dir), "/sys/devices/system/node/node%d", node);
+	if (node >= 0) snprintf(dir, sizeof(dir), "/sys/devices/system/node/node%d", node);
 	snprintf(path, sizeof(path), "%s/hugepages/hugepages-2048kB/%s", dir, what);
 	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%ld", &count) != 1)
-		count = 0;
+	if (!file) return 0;
+	if (fscanf(file, "%ld", &count) != 1) count = 0;
 	fclose(file);
 	return count;
 }
@@ -231,8 +218,7 @@ static int bind_to_node(const struct dma_mem *mem) {
 	enum { BITS = 8 * sizeof(unsigned long), MAX_NODES = 1024 /* of any kernel */ };
 	unsigned long nodes[MAX_NODES / BITS] = {0};
 
-	if (mem->numa_node < 0)
-		return 0;
+	if (mem->numa_node < 0) return 0;
 	nodes[mem->numa_node / BITS] = 1ul << mem->numa_node % BITS;
 	/* The kernel takes one off the number of bits. */
 	return (int)syscall(SYS_mbind, mem->addr, mem->size, MPOL_BIND, nodes, MAX_NODES + 1, 0);
@@ -250,8 +236,7 @@ static int map_huge(struct dma_mem *mem) {
 
 	snprintf(name, sizeof(name), "mem-%u", atomic_fetch_add(&serial, 1));
 	fd = create_file(name, mem->path, sizeof(mem->path));
-	if (fd < 0)
-		return fd;
+	if (fd < 0) return fd;
 	mem->addr = MAP_FAILED;
 	if (ftruncate(fd, (off_t)mem->size) == 0)
 		mem->addr = mmap(NULL, mem->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -262,12 +247,10 @@ static int map_huge(struct dma_mem *mem) {
 	}
 	err = errno;
 	close(fd);
-	if (mem->addr != MAP_FAILED)
-		munmap(mem->addr, mem->size);
+	if (mem->addr != MAP_FAILED) munmap(mem->addr, mem->size);
 	remove_file(name);
 	/* From mmap(); from madvise(): "would have been SIGBUS". */
-	if (err == ENOMEM || err == EFAULT)
-		return fail_too_few(mem);
+	if (err == ENOMEM || err == EFAULT) return fail_too_few(mem);
 	return ixdp_fail(err, "%s: cannot map %zu bytes (needs Linux 5.14): %s", mem->path,
 			 mem->size, strerror(err));
 }
@@ -283,8 +266,7 @@ static int map_ordinary(struct dma_mem *mem, size_t size) {
 	*mem = (struct dma_mem){.size = size, .page = size, .numa_node = mem->numa_node};
 	mem->addr = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (mem->addr != MAP_FAILED)
-		return 0;
+	if (mem->addr != MAP_FAILED) return 0;
 	return ixdp_fail(ENOMEM, "cannot map %zu bytes: %s", size, strerror(errno));
 }
 
@@ -297,8 +279,7 @@ int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary) {
 	if (numa_node != -1 && access(node, F_OK))
 		return ixdp_fail(EINVAL, "NUMA node %d: there is no %s", numa_node, node);
 	made = malloc(sizeof(*made));
-	if (!made)
-		return ixdp_fail(ENOMEM, "out of memory");
+	if (!made) return ixdp_fail(ENOMEM, "out of memory");
 	*made = (struct dma_mem){
 	    .size = (size + DMA_HUGE_PAGE - 1) / DMA_HUGE_PAGE * DMA_HUGE_PAGE,
 	    .page = DMA_HUGE_PAGE,
@@ -306,8 +287,7 @@ int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary) {
 	    .numa_node = numa_node,
 	};
 	err = map_huge(made);
-	if (err && ordinary)
-		err = map_ordinary(made, size);
+	if (err && ordinary) err = map_ordinary(made, size);
 	if (err)
 		free(made);
 	else
@@ -317,8 +297,7 @@ int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary) {
 
 void dma_free(struct dma_mem *mem) {
 	munmap(mem->addr, mem->size);
-	if (mem->huge)
-		remove_file(strrchr(mem->path, '/') + 1);
+	if (mem->huge) remove_file(strrchr(mem->path, '/') + 1);
 	free(mem->phys);
 	free(mem);
 }

@@ -16,9 +16,7 @@
 
 static const char *pagemap_file = "/proc/self/pagemap";
 
-void iova_set_pagemap_file(const char *path) {
-	pagemap_file = path ? path : "/proc/self/pagemap";
-}
+void iova_set_pagemap_file(const char *path) { pagemap_file = path ? path : "/proc/self/pagemap"; }
 
 void iova_identity(struct iova_table *table, const struct dma_mem *mem) {
 	static const uint64_t zero;
@@ -32,8 +30,7 @@ static int read_delta(int fd, const uint8_t *addr, uint64_t *delta) {
 	ssize_t n =
 	    pread(fd, &entry, sizeof(entry), (off_t)((uintptr_t)addr / page * sizeof(entry)));
 
-	if (n < 0)
-		return ixdp_fail(EIO, "%s: %s", pagemap_file, strerror(errno));
+	if (n < 0) return ixdp_fail(EIO, "%s: %s", pagemap_file, strerror(errno));
 	if (n != sizeof(entry))
 		return ixdp_fail(EIO, "%s: entry of %p ends after %zd bytes", pagemap_file, addr,
 				 n);
@@ -56,12 +53,10 @@ static int read_deltas(struct dma_mem *mem) {
 	int fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
 	int err = 0;
 
-	if (!delta || fd < 0)
-		err = ixdp_fail(errno, "%s: %s", pagemap_file, strerror(errno));
+	if (!delta || fd < 0) err = ixdp_fail(errno, "%s: %s", pagemap_file, strerror(errno));
 	for (size_t i = 0; !err && i < mem->size / DMA_HUGE_PAGE; i++)
 		err = read_delta(fd, mem->addr + i * DMA_HUGE_PAGE, &delta[i]);
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0) close(fd);
 	if (err)
 		free(delta);
 	else
@@ -78,8 +73,7 @@ int iova_physical(struct iova_table *table, struct dma_mem *mem) {
 				 "ordinary pages may move: this device needs huge pages: run "
 				 "setup-hugetlbfs.sh");
 	pthread_mutex_lock(&lock);
-	if (!mem->phys)
-		err = read_deltas(mem);
+	if (!mem->phys) err = read_deltas(mem);
 	pthread_mutex_unlock(&lock);
 	*table = (struct iova_table){(uintptr_t)mem->addr, 21, mem->phys};
 	return err;

@@ -75,15 +75,12 @@ static inline void store(atomic_uint *n, unsigned value) {
 	atomic_store_explicit(n, value, memory_order_relaxed);
 }
 
-static inline unsigned min(unsigned a, unsigned b) {
-	return a < b ? a : b;
-}
+static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 
 /* A holder who does not let go may have been preempted: let it run. */
 static void lock_shared(struct ixdp_pool *pool) {
 	for (unsigned spins = 1; atomic_flag_test_and_set(&pool->lock); spins++)
-		if (spins % LOCK_SPINS == 0)
-			sched_yield();
+		if (spins % LOCK_SPINS == 0) sched_yield();
 }
 
 static unsigned shared_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n) {
@@ -105,8 +102,7 @@ static void shared_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n
 void pool_flush(struct ixdp_pool *pool) {
 	struct thread_cache *cache = own_cache(pool);
 
-	if (!cache_at)
-		return;
+	if (!cache_at) return;
 	shared_give(pool, cache->bufs, load(&cache->count));
 	store(&cache->count, 0);
 }
@@ -116,8 +112,7 @@ static void end_thread(void *unused) {
 	(void)unused;
 	pthread_mutex_lock(&table_lock);
 	for (unsigned i = 0; i < MAX_POOLS; i++)
-		if (pools[i])
-			pool_flush(pools[i]);
+		if (pools[i]) pool_flush(pools[i]);
 	cache_used[cache_at / sizeof(struct thread_cache)] = false;
 	pthread_mutex_unlock(&table_lock);
 	cache_at = 0; /* other destructors may still free packets */
@@ -127,8 +122,7 @@ static void end_thread(void *unused) {
 static bool need_cache(void) {
 	unsigned i = 1;
 
-	if (cache_at)
-		return true;
+	if (cache_at) return true;
 	pthread_mutex_lock(&table_lock);
 	if (!thread_key_exists)
 		thread_key_exists = pthread_key_create(&thread_key, end_thread) == 0;
@@ -145,18 +139,15 @@ static bool need_cache(void) {
 /* What the hot path leaves over; out of line, lest the registers for it be saved there. */
 static __attribute__((noinline)) unsigned take_some(struct ixdp_pool *pool, uint8_t **bufs,
 						    unsigned n) {
-	if (!need_cache())
-		return shared_take(pool, bufs, n);
+	if (!need_cache()) return shared_take(pool, bufs, n);
 
 	struct thread_cache *cache = own_cache(pool);
 	unsigned taken = 0;
 
 	while (taken < n) {
 		unsigned count = load(&cache->count);
-		if (!count)
-			count = shared_take(pool, cache->bufs, POOL_CHUNK);
-		if (!count)
-			break;
+		if (!count) count = shared_take(pool, cache->bufs, POOL_CHUNK);
+		if (!count) break;
 		unsigned part = min(n - taken, count);
 		memcpy(bufs + taken, cache->bufs + count - part, part * sizeof(*bufs));
 		store(&cache->count, count - part);
@@ -292,8 +283,7 @@ int ixdp_pool_create(struct ixdp_pool **out, const struct ixdp_pool_config *cfg)
 		return ixdp_fail(EINVAL, "pool of %u buffers: must be 1 to %u", n, MAX_BUFFERS);
 	size_t size = sizeof(*pool) + n * (sizeof(*pool->stack) + sizeof(*pool->owner));
 	pool = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
-	if (!pool)
-		return ixdp_fail(ENOMEM, "pool of %u buffers: out of memory", n);
+	if (!pool) return ixdp_fail(ENOMEM, "pool of %u buffers: out of memory", n);
 	memset(pool, 0, size);
 	pool->buffers = n;
 	atomic_flag_clear(&pool->lock);
@@ -313,11 +303,9 @@ int ixdp_pool_create(struct ixdp_pool **out, const struct ixdp_pool_config *cfg)
 	pthread_mutex_lock(&table_lock);
 	while (pool->slot < MAX_POOLS && pools[pool->slot])
 		pool->slot++;
-	if (pool->slot < MAX_POOLS)
-		pools[pool->slot] = *out = pool;
+	if (pool->slot < MAX_POOLS) pools[pool->slot] = *out = pool;
 	pthread_mutex_unlock(&table_lock);
-	if (pool->slot < MAX_POOLS)
-		return 0;
+	if (pool->slot < MAX_POOLS) return 0;
 	dma_free(pool->mem);
 	free(pool);
 	return ixdp_fail(EMFILE, "this process has %u pools already: destroy one first", MAX_POOLS);
@@ -338,8 +326,7 @@ int ixdp_pool_destroy(struct ixdp_pool *pool) {
 	else
 		pools[pool->slot] = NULL;
 	pthread_mutex_unlock(&table_lock);
-	if (err)
-		return err;
+	if (err) return err;
 	dma_free(pool->mem);
 	free(pool);
 	return 0;
@@ -390,8 +377,7 @@ int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool o
 	int err = 0;
 
 	pthread_mutex_lock(&shared.lock);
-	if (!shared.references)
-		err = ixdp_pool_create(&shared.pool, &cfg);
+	if (!shared.references) err = ixdp_pool_create(&shared.pool, &cfg);
 	if (!err) {
 		shared.references++;
 		*pool = shared.pool;

@@ -47,11 +47,9 @@ struct ixdp_frame_checker *ixdp_frame_checker_new(void) {
 }
 
 void ixdp_frame_checker_free(struct ixdp_frame_checker *checker) {
-	if (!checker)
-		return;
+	if (!checker) return;
 	for (unsigned g = 0; g < GENERATORS; g++) {
-		if (!checker->generators[g])
-			continue;
+		if (!checker->generators[g]) continue;
 		for (unsigned b = 0; b < BLOCKS; b++)
 			free(checker->generators[g]->blocks[b]);
 		free(checker->generators[g]);
@@ -62,11 +60,9 @@ void ixdp_frame_checker_free(struct ixdp_frame_checker *checker) {
 static struct flow *new_block(struct ixdp_frame_checker *checker) {
 	struct flow *block;
 
-	if (checker->blocks == MAX_BLOCKS)
-		return NULL;
+	if (checker->blocks == MAX_BLOCKS) return NULL;
 	block = malloc(BLOCK_FLOWS * sizeof(*block));
-	if (!block)
-		return NULL;
+	if (!block) return NULL;
 	checker->blocks++;
 	for (unsigned i = 0; i < BLOCK_FLOWS; i++)
 		block[i] = (struct flow){.next = checker->first, .window = UINT64_MAX};
@@ -79,17 +75,14 @@ static struct flow *find_flow(struct ixdp_frame_checker *checker, const struct i
 	struct flow **block;
 
 	if (unlikely(!generator)) {
-		if (checker->blocks == MAX_BLOCKS)
-			return NULL;
+		if (checker->blocks == MAX_BLOCKS) return NULL;
 		generator = calloc(1, sizeof(*generator));
-		if (!generator)
-			return NULL;
+		if (!generator) return NULL;
 		/* Pairs with the acquire in load_generator(): the zeroes come first. */
 		__atomic_store_n(&checker->generators[id->generator], generator, __ATOMIC_RELEASE);
 	}
 	block = &generator->blocks[id->flow / BLOCK_FLOWS];
-	if (unlikely(!*block))
-		*block = new_block(checker);
+	if (unlikely(!*block)) *block = new_block(checker);
 	return *block ? &(*block)[id->flow % BLOCK_FLOWS] : NULL;
 }
 
@@ -108,8 +101,7 @@ static void follow_late(struct ixdp_frame_counts *counts, struct generator *gene
 		return;
 	}
 	counts->misordered++;
-	if (behind >= WINDOW)
-		return;
+	if (behind >= WINDOW) return;
 	flow->window |= bit;
 	counts->lost--;
 	add(&generator->lost, -UINT64_C(1));
@@ -148,8 +140,7 @@ void ixdp_frame_check(struct ixdp_frame_checker *checker, const uint8_t *data, s
 	case IXDP_FRAME_GOOD:
 		counts->good++;
 		flow = find_flow(checker, &id);
-		if (flow)
-			follow(counts, checker->generators[id.generator], flow, id.seq);
+		if (flow) follow(counts, checker->generators[id.generator], flow, id.seq);
 		break;
 	case IXDP_FRAME_FOREIGN:
 		counts->foreign++;
@@ -179,8 +170,7 @@ uint64_t ixdp_frame_checker_seen(const struct ixdp_frame_checker *checker, uint1
 uint64_t checker_accounted(const struct ixdp_frame_checker *checker, uint16_t generator) {
 	const struct generator *g = load_generator(checker, generator);
 
-	if (!g)
-		return 0;
+	if (!g) return 0;
 	return __atomic_load_n(&g->seen, __ATOMIC_RELAXED) +
 	       __atomic_load_n(&g->lost, __ATOMIC_RELAXED);
 }

@@ -38,8 +38,7 @@ void nic_reset(struct softnic *nic) {
 	nic->fifo.begin = nic->fifo.end = nic->fifo.used = 0;
 	nic->late_count = 0;
 
-	if (nic->wedged > 0 && now - nic->reset_at >= RESETS_APART_NS)
-		nic->wedged--;
+	if (nic->wedged > 0 && now - nic->reset_at >= RESETS_APART_NS) nic->wedged--;
 	nic->reset_at = now;
 	nic->link_at =
 	    nic_fault(nic, FAULT_LINK_LATE) ? now + nic->fault_arg[FAULT_LINK_LATE] * 1000000 : now;
@@ -48,8 +47,7 @@ void nic_reset(struct softnic *nic) {
 bool nic_link_up(struct softnic *nic) {
 	bool up = !nic_fault(nic, FAULT_LINK_DOWN) && softnic_now_ns(nic) >= nic->link_at;
 
-	if (up != nic->link)
-		NIC_REG(nic, EICR) |= EICR_LSC;
+	if (up != nic->link) NIC_REG(nic, EICR) |= EICR_LSC;
 	nic->link = up;
 	return up;
 }
@@ -80,8 +78,7 @@ uint32_t nic_read_status(struct softnic *nic, unsigned n, uint32_t stored) {
 	uint32_t ctrl = NIC_REG(nic, CTRL);
 
 	(void)n;
-	if (nic_link_up(nic))
-		stored |= STATUS_LINK_UP;
+	if (nic_link_up(nic)) stored |= STATUS_LINK_UP;
 	if (ctrl & CTRL_MASTER_DISABLE && !nic_fault(nic, FAULT_MASTER_STUCK))
 		stored &= ~(uint32_t)STATUS_MASTER_ENABLE;
 	return stored;
@@ -111,8 +108,7 @@ uint32_t nic_read_secrxstat(struct softnic *nic, unsigned n, uint32_t stored) {
 
 uint32_t nic_read_links(struct softnic *nic, unsigned n, uint32_t stored) {
 	(void)n;
-	if (nic_link_up(nic))
-		stored |= LINKS_UP | FIELD(LINKS_SPEED, LINKS_SPEED_10G);
+	if (nic_link_up(nic)) stored |= LINKS_UP | FIELD(LINKS_SPEED, LINKS_SPEED_10G);
 	return stored;
 }
 
@@ -128,8 +124,7 @@ void nic_write_eimc(struct softnic *nic, unsigned n, uint32_t value) {
 
 /* The first 16 vectors are the same bits as in EIMC, section 8.2.3.5.9. */
 void nic_write_eimc_ex(struct softnic *nic, unsigned n, uint32_t value) {
-	if (n == 0)
-		NIC_REG(nic, EIMS) &= ~(value & 0xFFFF);
+	if (n == 0) NIC_REG(nic, EIMS) &= ~(value & 0xFFFF);
 }
 
 void nic_write_fctrl(struct softnic *nic, unsigned n, uint32_t value) {

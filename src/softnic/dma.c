@@ -38,8 +38,7 @@ static const struct nic_region *find(const struct softnic *nic, uint64_t iova, u
 uint8_t *nic_dma_look(const struct softnic *nic, uint64_t iova, uint64_t len, unsigned *hint) {
 	const struct nic_region *region = find(nic, iova, hint);
 
-	if (!region || region->len - (iova - region->iova) < len)
-		return NULL;
+	if (!region || region->len - (iova - region->iova) < len) return NULL;
 	return region->addr + (iova - region->iova);
 }
 
@@ -49,11 +48,9 @@ static uint8_t *piece(const struct softnic *nic, uint64_t iova, size_t *len, uns
 	const struct nic_region *region = find(nic, iova, hint);
 	uint64_t room;
 
-	if (!region)
-		return NULL;
+	if (!region) return NULL;
 	room = region->len - (iova - region->iova);
-	if (room < *len)
-		*len = room;
+	if (room < *len) *len = room;
 	return region->addr + (iova - region->iova);
 }
 
@@ -64,8 +61,7 @@ static uint64_t first_hole(const struct softnic *nic, uint64_t iova, uint64_t le
 	while (len > 0) {
 		size_t part = len;
 
-		if (!piece(nic, iova, &part, &hint))
-			break;
+		if (!piece(nic, iova, &part, &hint)) break;
 		iova += part;
 		len -= part;
 	}
@@ -85,8 +81,7 @@ static bool stray(struct softnic *nic, const char *what, uint64_t iova, size_t l
 
 bool nic_dma_read(struct softnic *nic, uint64_t iova, void *to, size_t len, unsigned *hint,
 		  uint32_t reg) {
-	if (!nic_dma_mapped(nic, iova, len))
-		return stray(nic, "read of", iova, len, reg);
+	if (!nic_dma_mapped(nic, iova, len)) return stray(nic, "read of", iova, len, reg);
 	for (size_t done = 0; done < len;) {
 		size_t part = len - done;
 		const uint8_t *from = piece(nic, iova + done, &part, hint);
@@ -105,8 +100,7 @@ bool nic_dma_write(struct softnic *nic, uint64_t iova, const void *from, size_t 
 		memcpy(whole, from, len);
 		return true;
 	}
-	if (!nic_dma_mapped(nic, iova, len))
-		return stray(nic, "write of", iova, len, reg);
+	if (!nic_dma_mapped(nic, iova, len)) return stray(nic, "write of", iova, len, reg);
 	for (size_t done = 0; done < len;) {
 		size_t part = len - done;
 		uint8_t *to = piece(nic, iova + done, &part, hint);
@@ -125,14 +119,12 @@ static int add_region(struct softnic *nic, const struct nic_region *added) {
 		at--;
 	if (at > 0 && nic->regions[at - 1].iova + nic->regions[at - 1].len > added->iova)
 		return -EEXIST;
-	if (at < nic->n_regions && added->iova + added->len > nic->regions[at].iova)
-		return -EEXIST;
+	if (at < nic->n_regions && added->iova + added->len > nic->regions[at].iova) return -EEXIST;
 	if (nic->n_regions == nic->room_regions) {
 		unsigned room = nic->room_regions ? 2 * nic->room_regions : 16;
 		struct nic_region *more = realloc(nic->regions, room * sizeof(*more));
 
-		if (!more)
-			return -ENOMEM;
+		if (!more) return -ENOMEM;
 		nic->regions = more;
 		nic->room_regions = room;
 	}
@@ -166,8 +158,7 @@ void softnic_dma_unmap(struct softnic *nic, uint64_t iova, size_t len) {
 
 	nic_lock_take(&nic->lock);
 	for (unsigned i = 0; i < nic->n_regions; i++)
-		if (nic->regions[i].iova - iova >= len)
-			nic->regions[kept++] = nic->regions[i];
+		if (nic->regions[i].iova - iova >= len) nic->regions[kept++] = nic->regions[i];
 	nic->n_regions = kept;
 	nic_lock_give(&nic->lock);
 }

@@ -51,11 +51,9 @@ static int unknown(const struct softnic *nic, const char *text, size_t len) {
 /* A whole number from 1 to a billion, which takes all of the text. */
 static bool parse_arg(const char *text, size_t len, uint64_t *arg) {
 	*arg = 0;
-	if (len == 0 || len > 9)
-		return false;
+	if (len == 0 || len > 9) return false;
 	for (size_t i = 0; i < len; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
+		if (text[i] < '0' || text[i] > '9') return false;
 		*arg = *arg * 10 + (text[i] - '0');
 	}
 	return *arg > 0;
@@ -64,8 +62,7 @@ static bool parse_arg(const char *text, size_t len, uint64_t *arg) {
 static void clear(struct softnic *nic) {
 	nic->faults = 0;
 	nic->link_at = 0;
-	if (nic_dma_on(nic))
-		nic_late_run(nic, true);
+	if (nic_dma_on(nic)) nic_late_run(nic, true);
 }
 
 /* One NAME[:ARG]. */
@@ -81,8 +78,7 @@ static int set_one(struct softnic *nic, const char *text, size_t len) {
 	while (i < FAULT_COUNT &&
 	       (strlen(table[i].name) != name_len || memcmp(table[i].name, text, name_len) != 0))
 		i++;
-	if (i == FAULT_COUNT)
-		return unknown(nic, text, len);
+	if (i == FAULT_COUNT) return unknown(nic, text, len);
 	if (!table[i].arg && colon)
 		return ixdp_fail(EINVAL, "soft:%s: fault %s takes no argument", nic->name,
 				 table[i].name);
@@ -91,8 +87,7 @@ static int set_one(struct softnic *nic, const char *text, size_t len) {
 		return ixdp_fail(EINVAL, "soft:%s: fault %s:%s needs a number from 1 to 999999999",
 				 nic->name, table[i].name, table[i].arg);
 	nic->faults |= UINT32_C(1) << i;
-	if (i == FAULT_LINK_LATE)
-		nic->link_at = softnic_now_ns(nic) + nic->fault_arg[i] * 1000000;
+	if (i == FAULT_LINK_LATE) nic->link_at = softnic_now_ns(nic) + nic->fault_arg[i] * 1000000;
 	return 0;
 }
 
@@ -101,26 +96,22 @@ int nic_fault_set(struct softnic *nic, const char *text) {
 		size_t len = strcspn(text, "+");
 		int err = set_one(nic, text, len);
 
-		if (err)
-			return err;
-		if (text[len] == '\0')
-			return 0;
+		if (err) return err;
+		if (text[len] == '\0') return 0;
 		text += len + 1;
 	}
 }
 
 void nic_torn(struct softnic *nic, unsigned queue, uint32_t index, struct desc *d, uint64_t qw1) {
 	desc_publish(d, qw1);
-	if (nic->hooks.torn)
-		nic->hooks.torn(nic, queue, index, nic->hooks.arg);
+	if (nic->hooks.torn) nic->hooks.torn(nic, queue, index, nic->hooks.arg);
 }
 
 static void publish_oldest(struct softnic *nic) {
 	const struct nic_late *late = &nic->late[nic->late_begin];
 	struct desc *d = nic_ring_desc(nic, &late->ring, late->index);
 
-	if (d)
-		desc_publish(d, late->qw1);
+	if (d) desc_publish(d, late->qw1);
 	nic->late_begin = (nic->late_begin + 1) % NIC_LATE_MAX;
 	nic->late_count--;
 }
@@ -138,8 +129,7 @@ void nic_write_back(struct softnic *nic, const struct nic_ring *ring, uint32_t i
 		return;
 	}
 	/* When there is no room for more, the oldest comes early: their order is what counts. */
-	if (nic->late_count == NIC_LATE_MAX)
-		publish_oldest(nic);
+	if (nic->late_count == NIC_LATE_MAX) publish_oldest(nic);
 	nic->late[(nic->late_begin + nic->late_count++) % NIC_LATE_MAX] = (struct nic_late){
 	    .ring = *ring,
 	    .index = index,

@@ -15,9 +15,7 @@ struct record {
 };
 
 /* Records stay aligned. */
-static size_t record_size(size_t len) {
-	return (sizeof(struct record) + len + 15) / 16 * 16;
-}
+static size_t record_size(size_t len) { return (sizeof(struct record) + len + 15) / 16 * 16; }
 
 bool nic_fifo_push(struct softnic *nic, const struct nic_frame *frame) {
 	struct nic_fifo *fifo = &nic->fifo;
@@ -26,10 +24,8 @@ bool nic_fifo_push(struct softnic *nic, const struct nic_frame *frame) {
 	struct record record = {frame->len, frame->queue, frame->bad_crc, frame->undersize,
 				frame->inexact};
 
-	if (limit > NIC_FIFO_MAX)
-		limit = NIC_FIFO_MAX;
-	if (fifo->used + size > limit)
-		return false;
+	if (limit > NIC_FIFO_MAX) limit = NIC_FIFO_MAX;
+	if (fifo->used + size > limit) return false;
 	if (fifo->end + size > 2 * NIC_FIFO_MAX) {
 		memmove(fifo->data, fifo->data + fifo->begin, fifo->end - fifo->begin);
 		fifo->end -= fifo->begin;
@@ -45,8 +41,7 @@ bool nic_fifo_push(struct softnic *nic, const struct nic_frame *frame) {
 bool nic_fifo_peek(const struct nic_fifo *fifo, struct nic_frame *frame) {
 	struct record record;
 
-	if (fifo->begin == fifo->end)
-		return false;
+	if (fifo->begin == fifo->end) return false;
 	memcpy(&record, fifo->data + fifo->begin, sizeof(record));
 	*frame = (struct nic_frame){
 	    .data = fifo->data + fifo->begin + sizeof(record),
@@ -65,6 +60,5 @@ void nic_fifo_pop(struct nic_fifo *fifo) {
 	memcpy(&record, fifo->data + fifo->begin, sizeof(record));
 	fifo->begin += record_size(record.len);
 	fifo->used -= record_size(record.len);
-	if (fifo->begin == fifo->end)
-		fifo->begin = fifo->end = 0;
+	if (fifo->begin == fifo->end) fifo->begin = fifo->end = 0;
 }

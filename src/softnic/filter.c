@@ -49,8 +49,7 @@ enum nic_match nic_filter(const struct softnic *nic, const uint8_t *frame) {
 
 	if (memcmp(frame, broadcast, 6) == 0)
 		return fctrl & FCTRL_BAM ? NIC_MATCH_EXACT : NIC_MATCH_NONE;
-	if (is_ours(nic, frame))
-		return NIC_MATCH_EXACT;
+	if (is_ours(nic, frame)) return NIC_MATCH_EXACT;
 	if (frame[0] & 1) {
 		if (fctrl & FCTRL_MPE ||
 		    (NIC_REG(nic, MCSTCTRL) & MCSTCTRL_MFE && is_hashed(nic, REG_MTA, frame)))

@@ -68,13 +68,9 @@ uint16_t ixdp_frame_generator(void) {
 }
 
 /* The two 16-bit words of a number, and the four. */
-static uint32_t words32(uint32_t n) {
-	return (n >> 16) + (n & 0xFFFF);
-}
+static uint32_t words32(uint32_t n) { return (n >> 16) + (n & 0xFFFF); }
 
-static uint32_t words64(uint64_t n) {
-	return words32(n >> 32) + words32(n & 0xFFFFFFFF);
-}
+static uint32_t words64(uint64_t n) { return words32(n >> 32) + words32(n & 0xFFFFFFFF); }
 
 /* One's complement sum of 16-bit words (RFC 1071), from a sum of up to 65,535 words of 32 bits. */
 static uint16_t fold(uint64_t sum) {
@@ -189,13 +185,10 @@ enum ixdp_frame_verdict ixdp_frame_read(const uint8_t *data, size_t len, struct 
 	uint64_t sum;
 	uint32_t magic;
 
-	if (len < MAGIC_OFFSET + sizeof(magic))
-		return IXDP_FRAME_FOREIGN;
+	if (len < MAGIC_OFFSET + sizeof(magic)) return IXDP_FRAME_FOREIGN;
 	memcpy(&magic, data + MAGIC_OFFSET, sizeof(magic));
-	if (magic != htobe32(MAGIC))
-		return IXDP_FRAME_FOREIGN;
-	if (len < IXDP_FRAME_MIN)
-		return IXDP_FRAME_CORRUPT;
+	if (magic != htobe32(MAGIC)) return IXDP_FRAME_FOREIGN;
+	if (len < IXDP_FRAME_MIN) return IXDP_FRAME_CORRUPT;
 
 	memcpy(&h, data, sizeof(h));
 	if (h.ethertype != htobe16(ETHERTYPE_IPV4) || h.version_ihl != IP_VERSION_IHL ||

@@ -18,8 +18,7 @@ static const char *const reserved[] = {"gen", "loop", "pcap", "tap", "unix"};
 
 static bool listed(const char *word, const char *const *list, size_t n) {
 	for (size_t i = 0; i < n; i++) {
-		if (strcmp(word, list[i]) == 0)
-			return true;
+		if (strcmp(word, list[i]) == 0) return true;
 	}
 	return false;
 }
@@ -74,8 +73,7 @@ static void resolve(char *value) {
 	char *to = value;
 
 	for (const char *from = value; *from; from++) {
-		if (*from == '\\')
-			from++;
+		if (*from == '\\') from++;
 		*to++ = *from;
 	}
 	*to = '\0';
@@ -83,8 +81,7 @@ static void resolve(char *value) {
 
 static int check_escapes(const char *name, const char *key, const char *value) {
 	for (; *value; value++) {
-		if (*value != '\\')
-			continue;
+		if (*value != '\\') continue;
 		value++;
 		if (*value == '\0' || !strchr(",:\\", *value))
 			return ixdp_fail(EINVAL,
@@ -114,8 +111,7 @@ static int parse_option(struct softnic_name *parsed, char *text) {
 	if (equals[1] == '\0')
 		return ixdp_fail(EINVAL, "soft:%s: option %.64s= has no value", parsed->name, text);
 	err = check_escapes(parsed->name, text, equals + 1);
-	if (err)
-		return err;
+	if (err) return err;
 	option->key = text;
 	option->value = equals + 1;
 	if (!listed(text, split_keys, sizeof(split_keys) / sizeof(*split_keys)))
@@ -129,24 +125,20 @@ static int parse_text(struct softnic_name *parsed) {
 	int err = softnic_port_word(parsed->text);
 	unsigned options = 1;
 
-	if (err)
-		return err;
+	if (err) return err;
 	strcpy(parsed->name, parsed->text);
-	if (!next)
-		return 0;
+	if (!next) return 0;
 	for (const char *p = next; *p; p++)
 		options += *p == ','; /* a protected comma too: one too many does no harm */
 	parsed->n_options = 0;
 	parsed->options = calloc(options, sizeof(*parsed->options));
-	if (!parsed->options)
-		return ixdp_fail(ENOMEM, "soft:%s: out of memory", parsed->name);
+	if (!parsed->options) return ixdp_fail(ENOMEM, "soft:%s: out of memory", parsed->name);
 	while (next) {
 		char *text = next;
 
 		next = cut(text, ',');
 		err = parse_option(parsed, text);
-		if (err)
-			return err;
+		if (err) return err;
 	}
 	return 0;
 }
@@ -155,14 +147,11 @@ int softnic_name_parse(struct softnic_name *parsed, const char *text) {
 	int err = check_bytes(text);
 
 	*parsed = (struct softnic_name){0};
-	if (err)
-		return err;
+	if (err) return err;
 	parsed->text = strdup(text);
-	if (!parsed->text)
-		return ixdp_fail(ENOMEM, "port name: out of memory");
+	if (!parsed->text) return ixdp_fail(ENOMEM, "port name: out of memory");
 	err = parse_text(parsed);
-	if (err)
-		softnic_name_free(parsed);
+	if (err) softnic_name_free(parsed);
 	return err;
 }
 
@@ -174,8 +163,7 @@ void softnic_name_free(struct softnic_name *parsed) {
 
 const char *softnic_name_get(const struct softnic_name *parsed, const char *key) {
 	for (unsigned i = 0; i < parsed->n_options; i++) {
-		if (strcmp(parsed->options[i].key, key) == 0)
-			return parsed->options[i].value;
+		if (strcmp(parsed->options[i].key, key) == 0) return parsed->options[i].value;
 	}
 	return NULL;
 }

@@ -17,8 +17,7 @@ static bool tap_send(struct wire *wire, const uint8_t *frame, size_t len, uint64
 	struct nic_tap *tap = (struct nic_tap *)wire;
 
 	(void)now_ns;
-	if (tap->sent && !tap->sent(frame, len, tap->arg))
-		return false;
+	if (tap->sent && !tap->sent(frame, len, tap->arg)) return false;
 	tap->stats.from_port_packets++;
 	tap->stats.from_port_bytes += len;
 	return true;
@@ -28,9 +27,7 @@ static void tap_stats(struct wire *wire, struct ixdp_wire_stats *stats) {
 	*stats = ((struct nic_tap *)wire)->stats;
 }
 
-static void tap_close(struct wire *wire) {
-	(void)wire;
-}
+static void tap_close(struct wire *wire) { (void)wire; }
 
 static const struct wire_ops tap_ops = {
     .peek = tap_peek, .send = tap_send, .stats = tap_stats, .close = tap_close};
@@ -46,8 +43,7 @@ void softnic_tap(struct softnic *nic, bool (*sent)(const uint8_t *frame, size_t 
 	nic->tap.arg = arg;
 	nic->wire = &nic->tap.wire;
 	nic_lock_give(&nic->lock);
-	if (old && old != &nic->tap.wire)
-		old->ops->close(old);
+	if (old && old != &nic->tap.wire) old->ops->close(old);
 }
 
 static bool inject(struct softnic *nic, const void *frame, size_t len, bool bad_crc) {
@@ -105,8 +101,7 @@ int softnic_wire_stats(struct softnic *nic, struct ixdp_wire_stats *stats) {
 
 void softnic_wire_stop(struct softnic *nic) {
 	nic_lock_take(&nic->lock);
-	if (nic->wire->ops->stop)
-		nic->wire->ops->stop(nic->wire);
+	if (nic->wire->ops->stop) nic->wire->ops->stop(nic->wire);
 	nic_lock_give(&nic->lock);
 }
 
@@ -116,8 +111,7 @@ void softnic_wire_stop(struct softnic *nic) {
 static void log_unknown(struct softnic *nic, uint32_t offset) {
 	uint8_t bit = 1 << offset / 4 % 8;
 
-	if (nic->unknown[offset / 4 / 8] & bit)
-		return;
+	if (nic->unknown[offset / 4 / 8] & bit) return;
 	nic->unknown[offset / 4 / 8] |= bit;
 	ixdp_log(IXDP_LOG_INFO, "soft:%s: register 0x%05X is not modelled, it only stores",
 		 nic->name, offset);
@@ -129,8 +123,7 @@ static const struct nic_reg *locate(uint32_t *offset, unsigned *n) {
 
 	*offset = *offset % NIC_BAR_SIZE & ~UINT32_C(3);
 	reg = nic_reg_find(*offset, n);
-	if (reg)
-		*offset = reg->offset + reg->stride * *n;
+	if (reg) *offset = reg->offset + reg->stride * *n;
 	return reg;
 }
 
@@ -144,10 +137,8 @@ static uint32_t read_register(struct softnic *nic, uint32_t offset) {
 		log_unknown(nic, offset);
 		return value;
 	}
-	if (reg->read)
-		return reg->read(nic, n, value);
-	if (reg->access == NIC_RC)
-		*stored = 0;
+	if (reg->read) return reg->read(nic, n, value);
+	if (reg->access == NIC_RC) *stored = 0;
 	return value;
 }
 
@@ -174,8 +165,7 @@ static void write_register(struct softnic *nic, uint32_t offset, uint32_t value)
 
 static void call_hook(struct softnic *nic, const struct softnic_hooks *hooks, bool write,
 		      uint32_t reg, uint32_t value) {
-	if (hooks->access)
-		hooks->access(nic, write, reg, value, hooks->arg);
+	if (hooks->access) hooks->access(nic, write, reg, value, hooks->arg);
 }
 
 /* The hook runs outside of the lock, so that it may use the NIC. */
@@ -185,8 +175,7 @@ uint32_t softnic_read32(struct softnic *nic, uint32_t reg) {
 
 	nic_lock_take(&nic->lock);
 	hooks = nic->hooks;
-	if (!nic_fault(nic, FAULT_ALL_ONES))
-		value = read_register(nic, reg);
+	if (!nic_fault(nic, FAULT_ALL_ONES)) value = read_register(nic, reg);
 	nic_lock_give(&nic->lock);
 	call_hook(nic, &hooks, false, reg, value);
 	return value;
@@ -197,8 +186,7 @@ void softnic_write32(struct softnic *nic, uint32_t reg, uint32_t value) {
 
 	nic_lock_take(&nic->lock);
 	hooks = nic->hooks;
-	if (!nic_fault(nic, FAULT_ALL_ONES))
-		write_register(nic, reg, value);
+	if (!nic_fault(nic, FAULT_ALL_ONES)) write_register(nic, reg, value);
 	nic_lock_give(&nic->lock);
 	call_hook(nic, &hooks, true, reg, value);
 }
@@ -232,11 +220,9 @@ void softnic_poke(struct softnic *nic, uint32_t reg, uint32_t value) {
 
 volatile uint32_t *softnic_doorbell(struct softnic *nic, uint32_t reg) {
 	for (unsigned n = 0; n < NIC_RX_QUEUES; n++)
-		if (reg == REG_N(RDT, n))
-			return &nic->rx[n].doorbell;
+		if (reg == REG_N(RDT, n)) return &nic->rx[n].doorbell;
 	for (unsigned n = 0; n < NIC_TX_QUEUES; n++)
-		if (reg == REG_N(TDT, n))
-			return &nic->tx[n].doorbell;
+		if (reg == REG_N(TDT, n)) return &nic->tx[n].doorbell;
 	return NULL;
 }
 
@@ -261,9 +247,7 @@ int softnic_fault(struct softnic *nic, const char *fault) {
 	return err;
 }
 
-const char *softnic_name(const struct softnic *nic) {
-	return nic->name;
-}
+const char *softnic_name(const struct softnic *nic) { return nic->name; }
 
 /* --- open and close ----------------------------------------------------------------------------
  */
@@ -283,11 +267,9 @@ static int parse_mac(const char *text, uint8_t mac[6]) {
 	static const char digits[] = "0123456789abcdefABCDEF";
 	uint8_t any = 0;
 
-	if (strlen(text) != 17)
-		return -1;
+	if (strlen(text) != 17) return -1;
 	for (int i = 0; i < 6; i++, text += 3) {
-		if (strspn(text, digits) < 2 || (i < 5 && text[2] != ':'))
-			return -1;
+		if (strspn(text, digits) < 2 || (i < 5 && text[2] != ':')) return -1;
 		mac[i] = strtoul(text, NULL, 16);
 		any |= mac[i];
 	}
@@ -319,8 +301,7 @@ static int configure(struct softnic *nic, const struct softnic_name *name) {
 }
 
 static void destroy(struct softnic *nic) {
-	if (nic->wire)
-		nic->wire->ops->close(nic->wire);
+	if (nic->wire) nic->wire->ops->close(nic->wire);
 	free(nic->fifo.data);
 	free(nic->regions);
 	pthread_mutex_destroy(&nic->lock.turnstile);
@@ -331,8 +312,7 @@ static void destroy(struct softnic *nic) {
 static struct softnic *create(const struct softnic_name *name) {
 	struct softnic *nic = aligned_alloc(_Alignof(struct softnic), sizeof(*nic));
 
-	if (!nic)
-		return NULL;
+	if (!nic) return NULL;
 	memset(nic, 0, sizeof(*nic));
 	memcpy(nic->name, name->name, sizeof(nic->name));
 	nic->fifo.data = malloc(2 * NIC_FIFO_MAX);
@@ -353,8 +333,7 @@ static int open_named(struct softnic **opened, const struct softnic_name *name) 
 		return ixdp_fail(EBUSY, "soft:%s: a software NIC of this name is open already",
 				 name->name);
 	nic = create(name);
-	if (!nic)
-		return ixdp_fail(ENOMEM, "soft:%s: out of memory", name->name);
+	if (!nic) return ixdp_fail(ENOMEM, "soft:%s: out of memory", name->name);
 	err = configure(nic, name);
 	if (!err) {
 		nic_reset(nic);
@@ -362,8 +341,7 @@ static int open_named(struct softnic **opened, const struct softnic_name *name) 
 		NIC_REG(nic, EICR) = 0;
 		err = wire_open(&nic->wire, nic, name, nic->mac);
 	}
-	if (!err)
-		err = nic_attach(nic);
+	if (!err) err = nic_attach(nic);
 	if (err)
 		destroy(nic);
 	else
@@ -375,8 +353,7 @@ int softnic_open(struct softnic **nic, const char *name) {
 	struct softnic_name parsed;
 	int err = softnic_name_parse(&parsed, name);
 
-	if (err)
-		return err;
+	if (err) return err;
 	nic_life_begin();
 	err = open_named(nic, &parsed);
 	nic_life_end();

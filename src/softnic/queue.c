@@ -144,8 +144,7 @@ static uint32_t control(struct softnic *nic, struct nic_queue *queue, uint32_t o
 
 /* A read of a queue's control register: the switch that was late may be over. */
 static bool switched(struct nic_queue *queue) {
-	if (likely(!queue->switching) || queue->polls-- > 0)
-		return false;
+	if (likely(!queue->switching) || queue->polls-- > 0) return false;
 	queue->switching = false;
 	return true;
 }
@@ -154,19 +153,16 @@ static void set_rxdctl(struct softnic *nic, unsigned n, uint32_t value) {
 	uint32_t old = NIC_REG_N(nic, RXDCTL, n);
 
 	NIC_REG_N(nic, RXDCTL, n) = value;
-	if (value & ~old & ENABLE)
-		start_rx(nic, n);
+	if (value & ~old & ENABLE) start_rx(nic, n);
 	/* Write-backs are over before the bit reads 0, section 8.2.3.8.6. */
-	if (old & ~value & ENABLE)
-		nic_late_run(nic, true);
+	if (old & ~value & ENABLE) nic_late_run(nic, true);
 }
 
 static void set_txdctl(struct softnic *nic, unsigned n, uint32_t value) {
 	uint32_t old = NIC_REG_N(nic, TXDCTL, n);
 
 	NIC_REG_N(nic, TXDCTL, n) = value;
-	if (value & ~old & ENABLE)
-		start_tx(nic, n);
+	if (value & ~old & ENABLE) start_tx(nic, n);
 	if (old & ~value & ENABLE) {
 		stop_tx(nic, n);
 		nic_late_run(nic, true);
@@ -184,14 +180,12 @@ void nic_write_txdctl(struct softnic *nic, unsigned n, uint32_t value) {
 }
 
 uint32_t nic_read_rxdctl(struct softnic *nic, unsigned n, uint32_t stored) {
-	if (switched(&nic->rx[n]))
-		set_rxdctl(nic, n, stored ^ ENABLE);
+	if (switched(&nic->rx[n])) set_rxdctl(nic, n, stored ^ ENABLE);
 	return NIC_REG_N(nic, RXDCTL, n);
 }
 
 uint32_t nic_read_txdctl(struct softnic *nic, unsigned n, uint32_t stored) {
-	if (switched(&nic->tx[n]))
-		set_txdctl(nic, n, stored ^ ENABLE);
+	if (switched(&nic->tx[n])) set_txdctl(nic, n, stored ^ ENABLE);
 	return NIC_REG_N(nic, TXDCTL, n);
 }
 
@@ -224,8 +218,7 @@ void nic_write_tdh(struct softnic *nic, unsigned n, uint32_t value) {
 static void write_tail(struct softnic *nic, const struct nic_ring *ring, bool enabled,
 		       uint32_t value) {
 	__atomic_store_n(&ring->queue->doorbell, value & 0xFFFF, __ATOMIC_RELEASE);
-	if (!enabled)
-		return;
+	if (!enabled) return;
 	/* Unlike a store to the doorbell, a write that changes nothing is seen here. */
 	if (value == ring->queue->tail && value == *ring->head)
 		nic_violation(

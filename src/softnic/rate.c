@@ -10,9 +10,7 @@
 
 #define LINE_BITS 10e9 /* bits per second of the line, L1 */
 
-static bool is_digit(char c) {
-	return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /*
  * Digits, with a decimal point between digits if there is one. Not strtod(): what that reads
@@ -21,14 +19,11 @@ static bool is_digit(char c) {
 static const char *read_number(const char *text, double *value) {
 	double scale = 1;
 
-	if (!is_digit(*text))
-		return NULL;
+	if (!is_digit(*text)) return NULL;
 	for (*value = 0; is_digit(*text); text++)
 		*value = *value * 10 + (*text - '0');
-	if (*text != '.')
-		return text;
-	if (!is_digit(*++text))
-		return NULL;
+	if (*text != '.') return text;
+	if (!is_digit(*++text)) return NULL;
 	for (; is_digit(*text); text++, scale *= 10)
 		*value = *value * 10 + (*text - '0');
 	*value /= scale;
@@ -59,8 +54,7 @@ int ixdp_rate_parse(const char *text, struct ixdp_rate *rate) {
 	} else if (rest) {
 		rate->value *= read_prefix(&rest);
 		rate->unit = strcmp(rest, "bit") == 0 ? IXDP_RATE_BIT : IXDP_RATE_PPS;
-		if (rate->unit == IXDP_RATE_PPS && strcmp(rest, "pps") != 0)
-			rest = NULL;
+		if (rate->unit == IXDP_RATE_PPS && strcmp(rest, "pps") != 0) rest = NULL;
 	}
 	if (!rest || !isfinite(rate->value) || rate->value <= 0)
 		return ixdp_fail(EINVAL,
@@ -85,8 +79,7 @@ int ixdp_rate_pps(const struct ixdp_rate *rate, unsigned size, double *pps) {
 		*pps = line * (rate->value / 100);
 		break;
 	}
-	if (*pps <= line)
-		return 0;
+	if (*pps <= line) return 0;
 	int err = ixdp_fail(ERANGE,
 			    "%.2f packets per second are more than the line's %.2f with frames of "
 			    "%u B: ask for less",
@@ -114,8 +107,7 @@ unsigned ixdp_pacer_due(struct ixdp_pacer *pacer, uint64_t now_ns, unsigned max)
 	}
 	elapsed = now_ns > pacer->start_ns ? now_ns - pacer->start_ns : 0;
 	total = (uint64_t)((double)elapsed * pacer->pps / 1e9) + 1;
-	if (total <= pacer->sent)
-		return 0;
+	if (total <= pacer->sent) return 0;
 	due = total - pacer->sent;
 	if (due > pacer->burst) {
 		due = pacer->burst;
@@ -124,6 +116,4 @@ unsigned ixdp_pacer_due(struct ixdp_pacer *pacer, uint64_t now_ns, unsigned max)
 	return due < max ? (unsigned)due : max;
 }
 
-void ixdp_pacer_sent(struct ixdp_pacer *pacer, unsigned frames) {
-	pacer->sent += frames;
-}
+void ixdp_pacer_sent(struct ixdp_pacer *pacer, unsigned frames) { pacer->sent += frames; }

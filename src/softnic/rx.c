@@ -37,15 +37,11 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 	enum nic_match match;
 
 	frame->undersize = frame->len + NIC_FCS < NIC_FRAME_MIN;
-	if (frame->bad_crc && !keep_bad)
-		return FATE_BAD_CRC;
-	if (frame->len < 14 || (frame->undersize && !keep_bad))
-		return FATE_UNDERSIZE;
-	if (frame->len + NIC_FCS > longest(nic, frame->data))
-		return FATE_OVERSIZE;
+	if (frame->bad_crc && !keep_bad) return FATE_BAD_CRC;
+	if (frame->len < 14 || (frame->undersize && !keep_bad)) return FATE_UNDERSIZE;
+	if (frame->len + NIC_FCS > longest(nic, frame->data)) return FATE_OVERSIZE;
 	match = nic_filter(nic, frame->data);
-	if (match == NIC_MATCH_NONE)
-		return FATE_FILTERED;
+	if (match == NIC_MATCH_NONE) return FATE_FILTERED;
 	frame->inexact = match == NIC_MATCH_INEXACT;
 	frame->queue = 0;
 	if (nic->steer)
@@ -62,8 +58,7 @@ static void count(struct softnic *nic, const struct nic_frame *frame, enum fate 
 		nic_count(nic, REG_RUC, 1);
 	else if (fate == FATE_OVERSIZE)
 		nic_count(nic, REG_ROC, 1);
-	if (fate != FATE_TAKEN || frame->bad_crc || frame->undersize)
-		return;
+	if (fate != FATE_TAKEN || frame->bad_crc || frame->undersize) return;
 	nic_count(nic, REG_GPRC, 1);
 	nic_count_octets(nic, REG_GORCL, frame->len + NIC_FCS);
 	if (frame->data[0] & 1) {
@@ -85,8 +80,7 @@ static size_t stored_size(const struct softnic *nic, const struct nic_frame *fra
 static uint32_t owned(const struct nic_ring *ring) {
 	uint32_t tail = ring->queue->tail;
 
-	if (tail >= ring->size)
-		return 0;
+	if (tail >= ring->size) return 0;
 	return tail >= *ring->head ? tail - *ring->head : tail + ring->size - *ring->head;
 }
 
@@ -99,13 +93,10 @@ static enum room find_room(struct softnic *nic, const struct nic_ring *ring,
 	struct nic_queue *queue = ring->queue;
 	size_t size, need;
 
-	if (!(NIC_REG_N(nic, RXDCTL, frame->queue) & RXDCTL_ENABLE))
-		return ROOM_CLOSED;
-	if (queue->hung || nic_fault(nic, FAULT_RX_STOP) || !nic_dma_on(nic))
-		return ROOM_NONE;
+	if (!(NIC_REG_N(nic, RXDCTL, frame->queue) & RXDCTL_ENABLE)) return ROOM_CLOSED;
+	if (queue->hung || nic_fault(nic, FAULT_RX_STOP) || !nic_dma_on(nic)) return ROOM_NONE;
 	size = buffer_size(nic, frame->queue);
-	if (size == 0)
-		return ROOM_NONE;
+	if (size == 0) return ROOM_NONE;
 	need = 1;
 	if (unlikely(stored_size(nic, frame) > size))
 		need = (stored_size(nic, frame) + size - 1) / size;
@@ -113,8 +104,7 @@ static enum room find_room(struct softnic *nic, const struct nic_ring *ring,
 		queue->looked = nic->steps;
 		nic_ring_tail(nic, ring);
 	}
-	if (owned(ring) >= need)
-		return ROOM;
+	if (owned(ring) >= need) return ROOM;
 	nic_ring_tail(nic, ring);
 	return owned(ring) >= need ? ROOM : ROOM_NONE;
 }
@@ -136,13 +126,10 @@ static void append_fcs(const uint8_t *frame, size_t len, bool bad, uint8_t fcs[N
 static uint64_t status_of(const struct nic_frame *frame, bool advanced, bool last, size_t len) {
 	uint64_t status = RXD_DD;
 
-	if (last)
-		status |= RXD_EOP | (frame->inexact ? 1 << 7 : 0);
+	if (last) status |= RXD_EOP | (frame->inexact ? 1 << 7 : 0);
 	if (advanced) {
-		if (last && frame->bad_crc)
-			status |= RXD_ERR_CE;
-		if (last && frame->undersize)
-			status |= RXD_ERR_USE;
+		if (last && frame->bad_crc) status |= RXD_ERR_CE;
+		if (last && frame->undersize) status |= RXD_ERR_USE;
 		return status | (uint64_t)len << RXD_LEN_LOW;
 	}
 	if (last && (frame->bad_crc || frame->undersize))
@@ -160,8 +147,7 @@ static bool write_part(struct softnic *nic, const struct nic_ring *ring,
 	struct desc *d = nic_ring_desc(nic, ring, index);
 	uint64_t addr;
 
-	if (!d)
-		return false;
+	if (!d) return false;
 	/* Bit 0 of an advanced descriptor's address says no-snoop, section 7.1.6.1. */
 	addr = le64toh(__atomic_load_n(&d->qw0, __ATOMIC_RELAXED)) & ~(uint64_t)advanced;
 	nic_dma_write(nic, addr, data, len, &queue->data_region, ring->base_reg);
@@ -174,8 +160,7 @@ static bool write_part(struct softnic *nic, const struct nic_ring *ring,
 			      "bit 12 is set, which corrupts packets: clear it before the queue is "
 			      "enabled (8.2.3.11.1)");
 	}
-	if (advanced)
-		__atomic_store_n(&d->qw0, 0, __ATOMIC_RELAXED);
+	if (advanced) __atomic_store_n(&d->qw0, 0, __ATOMIC_RELAXED);
 	if (unlikely(nic_fault(nic, FAULT_TORN)))
 		nic_torn(nic, frame->queue, index, d, status_of(frame, advanced, last, 0));
 	nic_write_back(nic, ring, index, d, status_of(frame, advanced, last, len));
@@ -195,8 +180,7 @@ static void deliver(struct softnic *nic, const struct nic_ring *ring,
 	size_t total = stored_size(nic, frame);
 	const uint8_t *data = frame->data;
 
-	if (unlikely(is_len_zero(nic)))
-		total = 0;
+	if (unlikely(is_len_zero(nic))) total = 0;
 	if (unlikely(total > frame->len)) {
 		memcpy(nic->scratch, frame->data, frame->len);
 		append_fcs(frame->data, frame->len, frame->bad_crc, nic->scratch + frame->len);
@@ -205,11 +189,9 @@ static void deliver(struct softnic *nic, const struct nic_ring *ring,
 	for (size_t done = 0;;) {
 		size_t part = total - done < size ? total - done : size;
 
-		if (!write_part(nic, ring, frame, data + done, part, done + part == total))
-			return;
+		if (!write_part(nic, ring, frame, data + done, part, done + part == total)) return;
 		done += part;
-		if (done == total)
-			break;
+		if (done == total) break;
 	}
 	nic_count(nic, REG_N(QPRC, nic_rx_counter(nic, frame->queue)), 1);
 }
@@ -223,8 +205,7 @@ static void miss(struct softnic *nic, uint64_t frames) {
 static void count_missed(struct softnic *nic, bool on) {
 	uint64_t missed = nic->wire->ops->missed ? nic->wire->ops->missed(nic->wire) : 0;
 
-	if (missed > 0 && on)
-		miss(nic, missed);
+	if (missed > 0 && on) miss(nic, missed);
 }
 
 static void drop(struct softnic *nic, const struct nic_frame *frame) {
@@ -233,8 +214,7 @@ static void drop(struct softnic *nic, const struct nic_frame *frame) {
 
 /* Into the packet buffer, where the frame holds up all those behind it. */
 static bool store(struct softnic *nic, const struct nic_frame *frame) {
-	if (nic_fifo_push(nic, frame))
-		return true;
+	if (nic_fifo_push(nic, frame)) return true;
 	miss(nic, 1);
 	return false;
 }
@@ -258,8 +238,7 @@ static unsigned drain_fifo(struct softnic *nic, unsigned frames) {
 	while (moved < frames && nic_fifo_peek(&nic->fifo, &frame)) {
 		struct nic_ring ring = nic_rx_ring(nic, frame.queue);
 
-		if (!hand_over(nic, &frame, find_room(nic, &ring, &frame), &ring))
-			break;
+		if (!hand_over(nic, &frame, find_room(nic, &ring, &frame), &ring)) break;
 		nic_fifo_pop(&nic->fifo);
 		moved++;
 	}
@@ -275,8 +254,7 @@ static bool is_damaged(const struct softnic *nic) {
 /* The next frame on the wire. False: there is none. */
 static bool next_arrival(struct softnic *nic, uint64_t now, struct nic_frame *frame) {
 	frame->data = nic->wire->ops->peek(nic->wire, now, &frame->len, &frame->bad_crc);
-	if (!frame->data)
-		return false;
+	if (!frame->data) return false;
 	frame->bad_crc |= is_damaged(nic);
 	return true;
 }
@@ -296,12 +274,10 @@ static bool take_arrival(struct softnic *nic, struct nic_frame *frame) {
 	}
 	ring = nic_rx_ring(nic, frame->queue);
 	room = find_room(nic, &ring, frame);
-	if (nic->wire->waits && room != ROOM)
-		return false;
+	if (nic->wire->waits && room != ROOM) return false;
 	count(nic, frame, fate);
 	/* Nobody overtakes what waits in the packet buffer. */
-	if (nic->fifo.used > 0 || !hand_over(nic, frame, room, &ring))
-		store(nic, frame);
+	if (nic->fifo.used > 0 || !hand_over(nic, frame, room, &ring)) store(nic, frame);
 	return true;
 }
 
@@ -311,11 +287,9 @@ unsigned nic_rx_run(struct softnic *nic, unsigned frames, uint64_t now) {
 	struct nic_frame frame;
 
 	count_missed(nic, on);
-	if (!on && nic->wire->waits)
-		return moved;
+	if (!on && nic->wire->waits) return moved;
 	while (moved < frames && next_arrival(nic, now, &frame)) {
-		if (on && !take_arrival(nic, &frame))
-			break;
+		if (on && !take_arrival(nic, &frame)) break;
 		nic->wire->ops->pop(nic->wire);
 		moved++;
 	}
@@ -326,8 +300,7 @@ bool nic_rx_arrive(struct softnic *nic, const uint8_t *data, size_t len, bool ba
 	struct nic_frame frame = {.data = data, .len = len, .bad_crc = bad_crc || is_damaged(nic)};
 	enum fate fate;
 
-	if (!receiving(nic))
-		return true;
+	if (!receiving(nic)) return true;
 	fate = judge(nic, &frame);
 	count(nic, &frame, fate);
 	return fate != FATE_TAKEN || store(nic, &frame);

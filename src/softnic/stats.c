@@ -19,8 +19,7 @@ void nic_count_octets(struct softnic *nic, uint32_t reg_low, uint64_t octets) {
 	uint32_t *low = &nic->regs[reg_low / 4];
 	uint64_t count = ((uint64_t)low[1] << 32 | low[0]) + octets;
 
-	if (unlikely(count > full))
-		count = full;
+	if (unlikely(count > full)) count = full;
 	low[0] = (uint32_t)count;
 	low[1] = count >> 32;
 }

@@ -13,10 +13,8 @@ static bool log_now(struct softnic *nic, enum nic_violation kind, uint32_t reg) 
 	const unsigned room = sizeof(nic->logged) / sizeof(nic->logged[0]);
 
 	for (unsigned i = 0; i < nic->n_logged; i++)
-		if (nic->logged[i].kind == kind && nic->logged[i].reg == reg)
-			return false;
-	if (nic->n_logged == room)
-		return false;
+		if (nic->logged[i].kind == kind && nic->logged[i].reg == reg) return false;
+	if (nic->n_logged == room) return false;
 	nic->logged[nic->n_logged].kind = kind;
 	nic->logged[nic->n_logged++].reg = reg;
 	return true;
@@ -28,16 +26,14 @@ void nic_violation(struct softnic *nic, enum nic_violation kind, uint32_t reg, c
 	va_list args;
 	int used;
 
-	if (!nic->strict && kind != VIOLATION_STRAY_DMA)
-		return;
+	if (!nic->strict && kind != VIOLATION_STRAY_DMA) return;
 	nic->violations++;
 	nic_reg_name(reg, name, sizeof(name));
 	used = snprintf(nic->violation, sizeof(nic->violation), "soft:%s: %s: ", nic->name, name);
 	va_start(args, fmt);
 	vsnprintf(nic->violation + used, sizeof(nic->violation) - used, fmt, args);
 	va_end(args);
-	if (log_now(nic, kind, reg))
-		ixdp_log(IXDP_LOG_WARNING, "%s", nic->violation);
+	if (log_now(nic, kind, reg)) ixdp_log(IXDP_LOG_WARNING, "%s", nic->violation);
 }
 
 void nic_strict_write(struct softnic *nic, const struct nic_reg *reg, uint32_t offset,

@@ -50,21 +50,13 @@ void nic_lock_take(struct nic_lock *lock) {
 	pthread_mutex_unlock(&lock->turnstile);
 }
 
-void nic_lock_give(struct nic_lock *lock) {
-	pthread_mutex_unlock(&lock->mutex);
-}
+void nic_lock_give(struct nic_lock *lock) { pthread_mutex_unlock(&lock->mutex); }
 
-void softnic_set_stepped(bool on) {
-	__atomic_store_n(&nics.stepped, on, __ATOMIC_RELAXED);
-}
+void softnic_set_stepped(bool on) { __atomic_store_n(&nics.stepped, on, __ATOMIC_RELAXED); }
 
-static bool stepped(void) {
-	return __atomic_load_n(&nics.stepped, __ATOMIC_RELAXED);
-}
+static bool stepped(void) { return __atomic_load_n(&nics.stepped, __ATOMIC_RELAXED); }
 
-void softnic_advance_ns(uint64_t ns) {
-	__atomic_fetch_add(&nics.model_ns, ns, __ATOMIC_RELAXED);
-}
+void softnic_advance_ns(uint64_t ns) { __atomic_fetch_add(&nics.model_ns, ns, __ATOMIC_RELAXED); }
 
 uint64_t softnic_now_ns(struct softnic *nic) {
 	(void)nic;
@@ -84,8 +76,7 @@ static unsigned step(struct softnic *nic, unsigned frames) {
 }
 
 unsigned softnic_step(struct softnic *nic, unsigned frames) {
-	if (stepped())
-		softnic_advance_ns(1000);
+	if (stepped()) softnic_advance_ns(1000);
 	return step(nic, frames);
 }
 
@@ -139,27 +130,21 @@ static int start_thread(void) {
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&nics.thread, NULL, hardware, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err)
-		return ixdp_fail(err, "cannot start the software NIC's thread: %s", strerror(err));
+	if (err) return ixdp_fail(err, "cannot start the software NIC's thread: %s", strerror(err));
 	pthread_setname_np(nics.thread, "ixdp-softnic");
 	nics.running = true;
 	return 0;
 }
 
-void nic_life_begin(void) {
-	pthread_mutex_lock(&nics.life);
-}
+void nic_life_begin(void) { pthread_mutex_lock(&nics.life); }
 
-void nic_life_end(void) {
-	pthread_mutex_unlock(&nics.life);
-}
+void nic_life_end(void) { pthread_mutex_unlock(&nics.life); }
 
 int nic_attach(struct softnic *nic) {
 	if (!nics.running && !stepped()) {
 		int err = start_thread();
 
-		if (err)
-			return err;
+		if (err) return err;
 	}
 	nic_lock_take(&nics.lock);
 	nic->next = nics.first;
@@ -190,8 +175,7 @@ struct softnic *softnic_find(const char *name) {
 
 	nic_lock_take(&nics.lock);
 	for (nic = nics.first; nic; nic = nic->next)
-		if (strcmp(nic->name, name) == 0)
-			break;
+		if (strcmp(nic->name, name) == 0) break;
 	nic_lock_give(&nics.lock);
 	return nic;
 }

@@ -53,8 +53,7 @@ static bool add_data(struct softnic *nic, const struct nic_ring *ring, struct ga
 			return true;
 		}
 	}
-	if (g->len > 0 && g->data != nic->scratch)
-		memcpy(nic->scratch, g->data, g->len);
+	if (g->len > 0 && g->data != nic->scratch) memcpy(nic->scratch, g->data, g->len);
 	g->data = nic->scratch;
 	if (!nic_dma_read(nic, iova, nic->scratch + g->len, len, hint, ring->base_reg)) {
 		ring->queue->hung = true;
@@ -87,8 +86,7 @@ static bool gather(struct softnic *nic, const struct nic_ring *ring, uint32_t ta
 		struct desc *d = nic_ring_desc(nic, ring, index);
 		uint64_t qw1;
 
-		if (!d)
-			return false;
+		if (!d) return false;
 		if (g->count == MAX_DESCRIPTORS)
 			return hang(nic, ring, VIOLATION_DESCRIPTOR,
 				    "frame of too many descriptors", g->count);
@@ -97,14 +95,12 @@ static bool gather(struct softnic *nic, const struct nic_ring *ring, uint32_t ta
 		g->qw1[g->count++] = qw1;
 		if (g->count == 1 && qw1 & TXD_DEXT && (qw1 & TXD_DTYP) == TXD_DTYP_CONTEXT)
 			return true;
-		if (!check_data(nic, ring, qw1))
-			return false;
+		if (!check_data(nic, ring, qw1)) return false;
 		if (qw1 & TXD_DTALEN &&
 		    !add_data(nic, ring, g, le64toh(__atomic_load_n(&d->qw0, __ATOMIC_RELAXED)),
 			      qw1 & TXD_DTALEN))
 			return false;
-		if (qw1 & TXD_EOP)
-			return true;
+		if (qw1 & TXD_EOP) return true;
 	}
 	return false;
 }
@@ -114,8 +110,7 @@ static bool check_rs_distance(struct softnic *nic, const struct nic_ring *ring, 
 			      const struct gathered *g) {
 	unsigned without = ring->queue->without_rs;
 
-	if (FIELD_GET(TXDCTL_WTHRESH, NIC_REG_N(nic, TXDCTL, n)) > 0)
-		return true;
+	if (FIELD_GET(TXDCTL_WTHRESH, NIC_REG_N(nic, TXDCTL, n)) > 0) return true;
 	for (unsigned i = 0; i < g->count; i++) {
 		without = g->qw1[i] & TXD_RS ? 0 : without + 1;
 		if (without > RS_DISTANCE_MAX)
@@ -132,8 +127,7 @@ static void check_frame(struct softnic *nic, const struct nic_ring *ring,
 	uint64_t first = g->qw1[0];
 	size_t paylen = first >> TXD_PAYLEN_LOW;
 
-	if (first & TXD_DEXT && (first & TXD_DTYP) == TXD_DTYP_CONTEXT)
-		return;
+	if (first & TXD_DEXT && (first & TXD_DTYP) == TXD_DTYP_CONTEXT) return;
 	if ((g->qw1[g->count - 1] & TXD_DTALEN) == 0)
 		nic_violation(nic, VIOLATION_DESCRIPTOR, ring->tail_reg,
 			      "descriptor %u: ends a frame with no bytes", *ring->head);
@@ -195,14 +189,11 @@ static unsigned run_queue(struct softnic *nic, unsigned n, unsigned frames, uint
 	uint32_t tail;
 
 	/* Without MTQC's modes only 64 queues are served, section 8.2.3.9.15. */
-	if (ring.queue->hung || (n >= 64 && NIC_REG(nic, MTQC) == 0))
-		return 0;
+	if (ring.queue->hung || (n >= 64 && NIC_REG(nic, MTQC) == 0)) return 0;
 	tail = nic_ring_tail(nic, &ring);
 	while (moved < frames && *ring.head != tail && gather(nic, &ring, tail, &g)) {
-		if (!check_rs_distance(nic, &ring, n, &g))
-			break;
-		if (g.len > 0 && !transmit(nic, n, &ring, &g, now))
-			break;
+		if (!check_rs_distance(nic, &ring, n, &g)) break;
+		if (g.len > 0 && !transmit(nic, n, &ring, &g, now)) break;
 		check_frame(nic, &ring, &g);
 		complete(nic, &ring, &g);
 		moved++;

@@ -28,16 +28,14 @@ enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
 static bool has_key(const struct kind *kind, const char *key) {
 	for (const char *const *k = kind->keys; *k; k++) {
-		if (strcmp(*k, key) == 0)
-			return true;
+		if (strcmp(*k, key) == 0) return true;
 	}
 	return false;
 }
 
 bool wire_knows(const char *key) {
 	for (unsigned i = 0; i < KINDS; i++) {
-		if (has_key(&kinds[i], key))
-			return true;
+		if (has_key(&kinds[i], key)) return true;
 	}
 	return strcmp(key, "peer") == 0;
 }
@@ -47,8 +45,7 @@ int wire_option_number(const struct wire_request *request, const char *key, uint
 	const char *text = softnic_name_get(request->name, key);
 	char *end;
 
-	if (!text)
-		return 0;
+	if (!text) return 0;
 	*number = strtoull(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end || *number < min || *number > max)
 		return ixdp_fail(EINVAL, "soft:%s: %s=%.40s: must be a number from %llu to %llu",
@@ -63,13 +60,10 @@ int wire_option_rate(const struct wire_request *request, unsigned size, struct i
 	char why[256];
 	int err;
 
-	if (!text)
-		return 0;
+	if (!text) return 0;
 	err = ixdp_rate_parse(text, rate);
-	if (!err)
-		err = ixdp_rate_pps(rate, size, pps);
-	if (!err)
-		return 0;
+	if (!err) err = ixdp_rate_pps(rate, size, pps);
+	if (!err) return 0;
 	strncpy(why, ixdp_error(), sizeof(why) - 1);
 	why[sizeof(why) - 1] = '\0';
 	return ixdp_fail(-err, "soft:%s: rate=: %s", request->name->name, why);
@@ -87,8 +81,7 @@ static int check_keys(const struct kind *kind, const struct wire_request *reques
 	for (unsigned i = 0; i < request->name->n_options; i++) {
 		const char *key = request->name->options[i].key;
 
-		if (!wire_knows(key) || has_key(kind, key) || strcmp(key, "peer") == 0)
-			continue;
+		if (!wire_knows(key) || has_key(kind, key) || strcmp(key, "peer") == 0) continue;
 		return ixdp_fail(EINVAL, "soft:%s: %s= does not go with %s%s", request->name->name,
 				 key, request->peer ? "peer=" : "a sink",
 				 request->peer ? request->peer : "");
@@ -107,10 +100,8 @@ int wire_open(struct wire **wire, struct softnic *nic, const struct softnic_name
 	int err;
 
 	(void)nic; /* for wires that need more of it than its clock, which comes with each call */
-	if (peer && !copy)
-		return ixdp_fail(ENOMEM, "soft:%s: out of memory", name->name);
-	if (peer)
-		n = softnic_value_split(copy, parts, 3);
+	if (peer && !copy) return ixdp_fail(ENOMEM, "soft:%s: out of memory", name->name);
+	if (peer) n = softnic_value_split(copy, parts, 3);
 	request.peer = parts[0];
 	request.args[0] = parts[1];
 	request.args[1] = parts[2];
@@ -123,8 +114,7 @@ int wire_open(struct wire **wire, struct softnic *nic, const struct softnic_name
 				name->name, peer);
 	else
 		err = check_keys(kind, &request);
-	if (!err)
-		err = kind->open(wire, &request);
+	if (!err) err = kind->open(wire, &request);
 	free(copy);
 	return err;
 }

@@ -37,8 +37,7 @@ void wire_cable_connect(struct cable *cable, struct cable *other) {
 void wire_cable_disconnect(struct cable *cable) {
 	struct cable *other = cable->other;
 
-	if (!other)
-		return;
+	if (!other) return;
 	wire_cable_connect(cable, NULL);
 	wire_cable_connect(other, NULL);
 }
@@ -55,8 +54,7 @@ static void cable_pop(struct wire *wire) {
 	struct cable *cable = (struct cable *)wire;
 	size_t len;
 
-	if (!wire_queue_front(&cable->inbound, &len))
-		return;
+	if (!wire_queue_front(&cable->inbound, &len)) return;
 	wire_count_to_port(&cable->totals, len);
 	wire_queue_pop(&cable->inbound);
 }
@@ -82,8 +80,7 @@ static bool cable_send(struct wire *wire, const uint8_t *frame, size_t len, uint
 		cable->passed = true;
 		return true;
 	}
-	if (cable->passed)
-		checker_rejoin(cable->sink.checker);
+	if (cable->passed) checker_rejoin(cable->sink.checker);
 	cable->passed = false;
 	ixdp_frame_check(cable->sink.checker, frame, len);
 	return true;
@@ -133,23 +130,18 @@ int wire_cable_open(struct wire **wire, const struct wire_request *request) {
 				 "soft:%s: peer=%s: a cable has two ends; peer=loop sends back",
 				 request->name->name, request->peer);
 	cable = calloc(1, sizeof(*cable));
-	if (!cable)
-		return ixdp_fail(ENOMEM, "soft:%s: out of memory", request->name->name);
+	if (!cable) return ixdp_fail(ENOMEM, "soft:%s: out of memory", request->name->name);
 	cable->wire.ops = &cable_ops;
 	pthread_spin_init(&cable->lock, PTHREAD_PROCESS_PRIVATE);
 	strcpy(cable->plug.name, request->name->name);
 	cable->plug.cable = cable;
-	if (request->peer)
-		strcpy(cable->plug.peer, request->peer);
+	if (request->peer) strcpy(cable->plug.peer, request->peer);
 	err = wire_queue_open(&cable->inbound);
-	if (err)
-		goto free_cable;
+	if (err) goto free_cable;
 	err = wire_sink_open(&cable->sink);
-	if (err)
-		goto close_queue;
+	if (err) goto close_queue;
 	err = wire_plug_in(&cable->plug);
-	if (err)
-		goto close_sink;
+	if (err) goto close_sink;
 	*wire = &cable->wire;
 	return 0;
 

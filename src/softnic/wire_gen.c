@@ -40,10 +40,8 @@ static const uint8_t *gen_peek(struct wire *wire, uint64_t now_ns, size_t *len, 
 
 	*bad_crc = false;
 	*len = gen->frame.size;
-	if (gen->ready)
-		return gen->data;
-	if (gen->left == 0 || (gen->paced && !ixdp_pacer_due(&gen->pacer, now_ns, 1)))
-		return NULL;
+	if (gen->ready) return gen->data;
+	if (gen->left == 0 || (gen->paced && !ixdp_pacer_due(&gen->pacer, now_ns, 1))) return NULL;
 	ixdp_frame_write(&gen->frame, (uint16_t)gen->flow, gen->seq, gen->data);
 	gen->ready = true;
 	return gen->data;
@@ -61,19 +59,16 @@ static void gen_stop(struct wire *wire) {
 static void gen_pop(struct wire *wire) {
 	struct gen *gen = (struct gen *)wire;
 
-	if (!gen->ready)
-		return;
+	if (!gen->ready) return;
 	gen->ready = false;
 	if (++gen->flow == gen->flows) {
 		gen->flow = 0;
 		gen->seq++;
 	}
-	if (gen->paced)
-		ixdp_pacer_sent(&gen->pacer, 1);
+	if (gen->paced) ixdp_pacer_sent(&gen->pacer, 1);
 	wire_count_to_port(&gen->totals, gen->frame.size);
 	__atomic_store_n(&gen->source.handed, gen->totals.to_port_packets, __ATOMIC_RELAXED);
-	if (--gen->left == 0)
-		gen_stop(wire);
+	if (--gen->left == 0) gen_stop(wire);
 }
 
 static bool gen_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns) {
@@ -156,8 +151,7 @@ int wire_gen_open(struct wire **wire, const struct wire_request *request) {
 	uint16_t generator = ixdp_frame_generator();
 	int err;
 
-	if (!gen)
-		return ixdp_fail(ENOMEM, "soft:%s: out of memory", request->name->name);
+	if (!gen) return ixdp_fail(ENOMEM, "soft:%s: out of memory", request->name->name);
 	gen->wire.ops = &gen_ops;
 	strcpy(gen->plug.name, request->name->name);
 	gen->frame.generator = generator;
@@ -169,14 +163,11 @@ int wire_gen_open(struct wire **wire, const struct wire_request *request) {
 	       (uint8_t[]){0x02, 0, 0, 0, (uint8_t)(generator >> 8), (uint8_t)generator}, 6);
 
 	err = read_options(gen, request);
-	if (err)
-		goto free_gen;
+	if (err) goto free_gen;
 	err = wire_plug_in(&gen->plug);
-	if (err)
-		goto free_gen;
+	if (err) goto free_gen;
 	err = wire_sink_open(&gen->sink);
-	if (err)
-		goto plug_out;
+	if (err) goto plug_out;
 	wire_source_add(&gen->source);
 	*wire = &gen->wire;
 	return 0;

@@ -27,8 +27,7 @@ static void loop_pop(struct wire *wire) {
 	struct loop *loop = (struct loop *)wire;
 	size_t len;
 
-	if (!wire_queue_front(&loop->queue, &len))
-		return;
+	if (!wire_queue_front(&loop->queue, &len)) return;
 	wire_count_to_port(&loop->totals, len);
 	wire_queue_pop(&loop->queue);
 }
@@ -37,8 +36,7 @@ static bool loop_send(struct wire *wire, const uint8_t *frame, size_t len, uint6
 	struct loop *loop = (struct loop *)wire;
 
 	(void)now_ns;
-	if (!wire_queue_put(&loop->queue, frame, len))
-		return false;
+	if (!wire_queue_put(&loop->queue, frame, len)) return false;
 	wire_count_from_port(&loop->totals, len);
 	return true;
 }
@@ -67,17 +65,14 @@ int wire_loop_open(struct wire **wire, const struct wire_request *request) {
 	struct loop *loop = calloc(1, sizeof(*loop));
 	int err;
 
-	if (!loop)
-		return ixdp_fail(ENOMEM, "soft:%s: out of memory", request->name->name);
+	if (!loop) return ixdp_fail(ENOMEM, "soft:%s: out of memory", request->name->name);
 	loop->wire.ops = &loop_ops;
 	loop->wire.waits = true;
 	strcpy(loop->plug.name, request->name->name);
 	err = wire_queue_open(&loop->queue);
-	if (err)
-		goto free_loop;
+	if (err) goto free_loop;
 	err = wire_plug_in(&loop->plug);
-	if (err)
-		goto close_queue;
+	if (err) goto close_queue;
 	*wire = &loop->wire;
 	return 0;
 

@@ -103,10 +103,8 @@ static int read_record(struct source *in, uint64_t number) {
 }
 
 static bool has_frame(struct source *in) {
-	if (in->stopped || in->played == in->records)
-		return false;
-	if (in->frame || read_record(in, in->played + 1) == 1)
-		return true;
+	if (in->stopped || in->played == in->records) return false;
+	if (in->frame || read_record(in, in->played + 1) == 1) return true;
 	ixdp_log(IXDP_LOG_ERROR, "%s: changed while it was played, which ends here: %s", in->path,
 		 ixdp_error());
 	in->stopped = true;
@@ -126,18 +124,15 @@ static bool due_by_file(struct source *in, uint64_t now_ns) {
 	}
 	gap = (int64_t)(stamp - in->stamp_ns);
 	in->stamp_ns = stamp;
-	if (gap > 0)
-		in->due_ns += (uint64_t)gap;
+	if (gap > 0) in->due_ns += (uint64_t)gap;
 	return now_ns >= in->due_ns;
 }
 
 static const uint8_t *capture_peek(struct wire *wire, uint64_t now_ns, size_t *len, bool *bad_crc) {
 	struct source *in = &((struct capture *)wire)->in;
 
-	if (!has_frame(in))
-		return NULL;
-	if (in->pace == PACE_FILE && !due_by_file(in, now_ns))
-		return NULL;
+	if (!has_frame(in)) return NULL;
+	if (in->pace == PACE_FILE && !due_by_file(in, now_ns)) return NULL;
 	if ((in->pace == PACE_FRAMES || in->pace == PACE_BITS) &&
 	    !ixdp_pacer_due(&in->pacer, now_ns, 1))
 		return NULL;
@@ -150,8 +145,7 @@ static void capture_pop(struct wire *wire) {
 	struct capture *capture = (struct capture *)wire;
 	struct source *in = &capture->in;
 
-	if (!in->frame)
-		return;
+	if (!in->frame) return;
 	if (in->pace == PACE_FRAMES)
 		ixdp_pacer_sent(&in->pacer, 1);
 	else if (in->pace == PACE_BITS)
@@ -161,9 +155,7 @@ static void capture_pop(struct wire *wire) {
 	in->played++;
 }
 
-static void capture_stop(struct wire *wire) {
-	((struct capture *)wire)->in.stopped = true;
-}
+static void capture_stop(struct wire *wire) { ((struct capture *)wire)->in.stopped = true; }
 
 /* --- capturing ----------------------------------------------------------------------------- */
 
@@ -188,18 +180,15 @@ static void capture_write(struct target *out, const uint8_t *frame, size_t len, 
 	stamp = out->real_ns + (now_ns - out->clock_ns);
 	header.ts.tv_sec = (time_t)(stamp / SECOND);
 	header.ts.tv_usec = (suseconds_t)(stamp % SECOND); /* nanoseconds: so the file was opened */
-	if (out->unwritten == 0)
-		pcap_dump((u_char *)out->file, &header, frame);
-	if (out->unwritten || ferror(pcap_dump_file(out->file)))
-		write_failed(out);
+	if (out->unwritten == 0) pcap_dump((u_char *)out->file, &header, frame);
+	if (out->unwritten || ferror(pcap_dump_file(out->file))) write_failed(out);
 }
 
 static bool capture_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns) {
 	struct capture *capture = (struct capture *)wire;
 
 	wire_count_from_port(&capture->totals, len);
-	if (capture->out.file)
-		capture_write(&capture->out, frame, len, now_ns);
+	if (capture->out.file) capture_write(&capture->out, frame, len, now_ns);
 	return true;
 }
 
@@ -214,8 +203,7 @@ static void capture_stats(struct wire *wire, struct ixdp_wire_stats *stats) {
 }
 
 static void close_target(struct target *out) {
-	if (!out->file)
-		return;
+	if (!out->file) return;
 	if (pcap_dump_flush(out->file) && out->unwritten == 0)
 		ixdp_log(IXDP_LOG_ERROR, "%s: cannot write, the capture is incomplete: %s",
 			 out->path, strerror(errno));
@@ -228,8 +216,7 @@ static void close_target(struct target *out) {
 
 static void capture_free(struct capture *capture) {
 	close_target(&capture->out);
-	if (capture->in.file)
-		pcap_close(capture->in.file);
+	if (capture->in.file) pcap_close(capture->in.file);
 	free(capture->paths[0]);
 	free(capture->paths[1]);
 	free(capture);
@@ -270,8 +257,7 @@ static int start_reading(struct source *in, int fd) {
 	FILE *stream = copy < 0 || lseek(fd, 0, SEEK_SET) < 0 ? NULL : fdopen(copy, "r");
 
 	if (!stream) {
-		if (copy >= 0)
-			close(copy);
+		if (copy >= 0) close(copy);
 		return ixdp_fail(errno, "%s: %s", in->path, strerror(errno));
 	}
 	in->file =
@@ -287,12 +273,10 @@ static int start_reading(struct source *in, int fd) {
 static int scan(struct source *in, int fd) {
 	int rc = start_reading(in, fd);
 
-	if (rc)
-		return rc;
+	if (rc) return rc;
 	while ((rc = read_record(in, in->records + 1)) == 1)
 		in->records++;
-	if (rc)
-		return rc;
+	if (rc) return rc;
 	in->frame = NULL;
 	pcap_close(in->file);
 	in->file = NULL;
@@ -304,8 +288,7 @@ static int open_source(struct source *in, struct stat *file) {
 	int fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int err;
 
-	if (fd < 0)
-		return ixdp_fail(errno, "%s: %s", in->path, strerror(errno));
+	if (fd < 0) return ixdp_fail(errno, "%s: %s", in->path, strerror(errno));
 	if (fstat(fd, file))
 		err = ixdp_fail(errno, "%s: %s", in->path, strerror(errno));
 	else if (!S_ISREG(file->st_mode))
@@ -336,10 +319,8 @@ static int open_output(const char *path, const struct stat *in) {
 		err = ixdp_fail(EBUSY, "%s: another port captures into it", path);
 	else if (S_ISREG(out.st_mode) && ftruncate(fd, 0))
 		err = ixdp_fail(errno, "%s: %s", path, strerror(errno));
-	if (!err)
-		return fd;
-	if (fd >= 0)
-		close(fd);
+	if (!err) return fd;
+	if (fd >= 0) close(fd);
 	return err;
 }
 
@@ -347,8 +328,7 @@ static int open_target(struct target *out, const struct stat *in) {
 	int fd = open_output(out->path, in);
 	FILE *stream;
 
-	if (fd < 0)
-		return fd;
+	if (fd < 0) return fd;
 	stream = fdopen(fd, "w");
 	if (!stream) {
 		close(fd);
@@ -377,8 +357,7 @@ static int read_rate(struct capture *capture, const struct wire_request *request
 	double pps;
 	int err;
 
-	if (!text)
-		return 0;
+	if (!text) return 0;
 	if (!in->path)
 		return ixdp_fail(EINVAL, "soft:%s: rate= needs a file to play: peer=pcap:IN",
 				 request->name->name);
@@ -387,8 +366,7 @@ static int read_rate(struct capture *capture, const struct wire_request *request
 		return 0;
 	}
 	err = wire_option_rate(request, IXDP_FRAME_MIN, &rate, &pps);
-	if (err)
-		return err;
+	if (err) return err;
 	if (rate.unit == IXDP_RATE_PPS) {
 		in->pace = PACE_FRAMES;
 		ixdp_pacer_init(&in->pacer, rate.value, 32);
@@ -402,16 +380,14 @@ static int read_rate(struct capture *capture, const struct wire_request *request
 
 static int read_paths(struct capture *capture, const struct wire_request *request) {
 	for (int i = 0; i < 2; i++) {
-		if (!request->args[i] || !request->args[i][0])
-			continue;
+		if (!request->args[i] || !request->args[i][0]) continue;
 		capture->paths[i] = strdup(request->args[i]);
 		if (!capture->paths[i])
 			return ixdp_fail(ENOMEM, "soft:%s: out of memory", request->name->name);
 	}
 	capture->in.path = capture->paths[0];
 	capture->out.path = capture->paths[1];
-	if (capture->in.path || capture->out.path)
-		return 0;
+	if (capture->in.path || capture->out.path) return 0;
 	return ixdp_fail(EINVAL, "soft:%s: peer=pcap: names no file: pcap:IN[:OUT] or pcap::OUT",
 			 request->name->name);
 }
@@ -421,24 +397,18 @@ int wire_pcap_open(struct wire **wire, const struct wire_request *request) {
 	struct stat in = {0};
 	int err;
 
-	if (!capture)
-		return ixdp_fail(ENOMEM, "soft:%s: out of memory", request->name->name);
+	if (!capture) return ixdp_fail(ENOMEM, "soft:%s: out of memory", request->name->name);
 	capture->wire.ops = &capture_ops;
 	capture->wire.waits = true;
 	strcpy(capture->plug.name, request->name->name);
 	err = read_paths(capture, request);
-	if (!err)
-		err = read_rate(capture, request);
-	if (!err)
-		err = wire_plug_in(&capture->plug);
-	if (err)
-		goto free_capture;
-	if (capture->in.path)
-		err = open_source(&capture->in, &in);
+	if (!err) err = read_rate(capture, request);
+	if (!err) err = wire_plug_in(&capture->plug);
+	if (err) goto free_capture;
+	if (capture->in.path) err = open_source(&capture->in, &in);
 	if (!err && capture->out.path)
 		err = open_target(&capture->out, capture->in.path ? &in : NULL);
-	if (err)
-		goto plug_out;
+	if (err) goto plug_out;
 	capture->totals.source = capture->in.path;
 	capture->totals.finite = capture->in.path;
 	*wire = &capture->wire;

@@ -14,9 +14,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wire_plug *plugs;
 
-static bool named(const char *name, const char *other) {
-	return strcmp(name, other) == 0;
-}
+static bool named(const char *name, const char *other) { return strcmp(name, other) == 0; }
 
 /* Whether a port that is there already stands in the way of a new one. */
 static int conflict(const struct wire_plug *plug, const struct wire_plug *there) {
@@ -29,8 +27,7 @@ static int conflict(const struct wire_plug *plug, const struct wire_plug *there)
 				 "soft:%s: port %s is cabled to it: leave peer= out or name that "
 				 "port",
 				 plug->name, there->name);
-	if (!plug->peer[0])
-		return 0;
+	if (!plug->peer[0]) return 0;
 	if (named(there->peer, plug->peer))
 		return ixdp_fail(EBUSY, "soft:%s: peer=%s: port %s is cabled to that port",
 				 plug->name, plug->peer, there->name);
@@ -50,8 +47,7 @@ int wire_plug_in(struct wire_plug *plug) {
 	pthread_mutex_lock(&lock);
 	for (struct wire_plug *there = plugs; there && !err; there = there->next) {
 		err = conflict(plug, there);
-		if (named(there->peer, plug->name) || named(there->name, plug->peer))
-			other = there;
+		if (named(there->peer, plug->name) || named(there->name, plug->peer)) other = there;
 	}
 	if (!err) {
 		plug->next = plugs;
@@ -72,7 +68,6 @@ void wire_plug_out(struct wire_plug *plug) {
 	while (*at != plug)
 		at = &(*at)->next;
 	*at = plug->next;
-	if (plug->cable)
-		wire_cable_disconnect(plug->cable);
+	if (plug->cable) wire_cable_disconnect(plug->cable);
 	pthread_mutex_unlock(&lock);
 }

@@ -24,18 +24,14 @@ int wire_queue_open(struct wire_queue *queue) {
 	return queue->ring ? 0 : ixdp_fail(ENOMEM, "wire: no memory for a queue of frames");
 }
 
-void wire_queue_close(struct wire_queue *queue) {
-	free(queue->ring);
-}
+void wire_queue_close(struct wire_queue *queue) { free(queue->ring); }
 
 static uint64_t record_bytes(size_t len) {
 	return (sizeof(uint32_t) + len + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 /* From a position to the end of the ring. */
-static uint64_t bytes_left(uint64_t position) {
-	return RING_BYTES - position % RING_BYTES;
-}
+static uint64_t bytes_left(uint64_t position) { return RING_BYTES - position % RING_BYTES; }
 
 static void *at(const struct wire_queue *queue, uint64_t position) {
 	return queue->ring + position % RING_BYTES;
@@ -49,12 +45,9 @@ bool wire_queue_put(struct wire_queue *queue, const uint8_t *frame, size_t len) 
 	uint64_t record = record_bytes(len);
 	uint32_t length = (uint32_t)len;
 
-	if (bytes_left(start) < record)
-		start += bytes_left(start);
-	if (start + record - head > RING_BYTES)
-		return false;
-	if (start != queue->tail)
-		*(uint32_t *)at(queue, queue->tail) = WRAP;
+	if (bytes_left(start) < record) start += bytes_left(start);
+	if (start + record - head > RING_BYTES) return false;
+	if (start != queue->tail) *(uint32_t *)at(queue, queue->tail) = WRAP;
 	*(uint32_t *)at(queue, start) = length;
 	memcpy((uint8_t *)at(queue, start) + sizeof(length), frame, len);
 	/* Pairs with the acquire in wire_queue_front(): the record is whole before it shows. */
@@ -65,8 +58,7 @@ bool wire_queue_put(struct wire_queue *queue, const uint8_t *frame, size_t len) 
 const uint8_t *wire_queue_front(struct wire_queue *queue, size_t *len) {
 	uint32_t *record;
 
-	if (queue->head == __atomic_load_n(&queue->tail, __ATOMIC_ACQUIRE))
-		return NULL;
+	if (queue->head == __atomic_load_n(&queue->tail, __ATOMIC_ACQUIRE)) return NULL;
 	record = at(queue, queue->head);
 	if (*record == WRAP) {
 		__atomic_store_n(&queue->head, queue->head + bytes_left(queue->head),

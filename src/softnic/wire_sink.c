@@ -18,8 +18,7 @@ static struct wire_source *sources;
 
 int wire_sink_open(struct wire_sink *sink) {
 	sink->checker = ixdp_frame_checker_new();
-	if (!sink->checker)
-		return ixdp_fail(ENOMEM, "wire: no memory for a checking sink");
+	if (!sink->checker) return ixdp_fail(ENOMEM, "wire: no memory for a checking sink");
 	pthread_mutex_lock(&lock);
 	sink->next = sinks;
 	sinks = sink;
@@ -66,17 +65,14 @@ static uint64_t lost_at_the_end(const struct wire_source *source, const struct w
 	uint64_t accounted = source->accounted;
 	uint64_t handed;
 
-	if (!__atomic_load_n(&source->done, __ATOMIC_RELAXED))
-		return 0;
+	if (!__atomic_load_n(&source->done, __ATOMIC_RELAXED)) return 0;
 	for (const struct wire_sink *s = sinks; s; s = s->next) {
 		uint64_t n = checker_accounted(s->checker, source->generator);
 
-		if (n > 0 && !reporter)
-			reporter = s;
+		if (n > 0 && !reporter) reporter = s;
 		accounted += n;
 	}
-	if (sink != (reporter ? reporter : source->home))
-		return 0;
+	if (sink != (reporter ? reporter : source->home)) return 0;
 	handed = __atomic_load_n(&source->handed, __ATOMIC_RELAXED);
 	return handed > accounted ? handed - accounted : 0;
 }

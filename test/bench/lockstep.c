@@ -119,9 +119,7 @@ static inline uint64_t timer_start(void) {
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static inline uint64_t timer_end(void) {
-	return timer_start();
-}
+static inline uint64_t timer_end(void) { return timer_start(); }
 #endif
 
 static _Noreturn void fail(const char *what) {
@@ -134,8 +132,7 @@ static void step(struct bench *b, unsigned frames) {
 	while (frames > 0) {
 		unsigned moved = softnic_step(b->nic, frames);
 
-		if (moved == 0)
-			fail("the software NIC stands still");
+		if (moved == 0) fail("the software NIC stands still");
 		frames -= moved;
 	}
 }
@@ -155,10 +152,8 @@ static uint64_t run_batch(struct bench *b, const struct mode *mode, unsigned bat
 	start = timer_start();
 	n = mode->calls(b, batch);
 	end = timer_end();
-	if (n != (int)batch)
-		fail(n < 0 ? ixdp_error() : "the driver moved less than a batch");
-	if (mode->sends)
-		step(b, batch);
+	if (n != (int)batch) fail(n < 0 ? ixdp_error() : "the driver moved less than a batch");
+	if (mode->sends) step(b, batch);
 	return end - start;
 }
 
@@ -226,8 +221,7 @@ static void report(const struct mode *mode, unsigned batch, const struct sample 
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < rounds; i++) {
-		if (samples[i].probe <= slow)
-			kept[n++] = samples[i].cycles;
+		if (samples[i].probe <= slow) kept[n++] = samples[i].cycles;
 	}
 	if (n == 0) { /* one round on a busy machine: better a bad number than none */
 		for (n = 0; n < rounds; n++)
@@ -249,15 +243,13 @@ static void measure(struct bench *b, unsigned rounds, bool json) {
 	uint64_t start = timer_start();
 	struct ixdp_pool_stats pool;
 
-	if (!samples)
-		fail("out of memory");
+	if (!samples) fail("out of memory");
 	for (size_t round = 0; round < rounds; round++) {
 		for (size_t c = 0; c < MODES * BATCHES; c++) {
 			struct sample *sample = &samples[c * rounds + round];
 
 			run_group(b, &modes[c / BATCHES], batches[c % BATCHES], sample);
-			if (best == 0 || sample->probe < best)
-				best = sample->probe;
+			if (best == 0 || sample->probe < best) best = sample->probe;
 		}
 	}
 	ns_per_cycle = (clock_ns() - start_ns) / (double)(timer_end() - start);
@@ -289,8 +281,7 @@ static void bench_open(struct bench *b) {
 
 	ixdp_log_set(print_log, NULL, IXDP_LOG_WARNING);
 	softnic_set_stepped(true);
-	if (ixdp_open(&b->port, "soft:bench", NULL) < 0)
-		fail(ixdp_error());
+	if (ixdp_open(&b->port, "soft:bench", NULL) < 0) fail(ixdp_error());
 	b->pool = ixdp_port_pool(b->port);
 	b->nic = softnic_find("bench");
 	softnic_tap(b->nic, NULL, NULL);
@@ -319,8 +310,7 @@ static unsigned number(const char *option, const char *text, unsigned min, unsig
 
 static const struct mode *mode_by_name(const char *name) {
 	for (unsigned i = 0; i < MODES; i++) {
-		if (strcmp(name, modes[i].name) == 0)
-			return &modes[i];
+		if (strcmp(name, modes[i].name) == 0) return &modes[i];
 	}
 	fprintf(stderr, "lockstep: --count-mode %s: not forward, tx or rx+drop\n", name);
 	exit(2);
@@ -385,8 +375,7 @@ int main(int argc, char **argv) {
 	int status = parse(&o, argc, argv);
 	cpu_set_t cpu;
 
-	if (status >= 0)
-		return status;
+	if (status >= 0) return status;
 
 	/* Stay on this CPU: another one's caches are cold. */
 	CPU_ZERO(&cpu);
@@ -400,8 +389,7 @@ int main(int argc, char **argv) {
 	} else {
 		measure(&bench, o.rounds, o.json);
 	}
-	if (softnic_violations(bench.nic) > 0)
-		fail(softnic_last_violation(bench.nic));
+	if (softnic_violations(bench.nic) > 0) fail(softnic_last_violation(bench.nic));
 	ixdp_close(bench.port);
 	return 0;
 }

@@ -52,8 +52,7 @@ static void start(struct program *program, const char *const *argv, bool mute) {
 	};
 	program->pid = fork();
 	assert_true(program->pid >= 0);
-	if (!program->pid)
-		run_child(argv, mute ? -1 : out[1], err[1]);
+	if (!program->pid) run_child(argv, mute ? -1 : out[1], err[1]);
 	close(out[1]);
 	close(err[1]);
 }
@@ -88,8 +87,7 @@ static bool take_output(struct program *program) {
 	struct pollfd fds[2];
 	const int64_t left_ns = program->limit_ns - clock_ns();
 
-	if (program->out.fd < 0 && program->err.fd < 0)
-		return false;
+	if (program->out.fd < 0 && program->err.fd < 0) return false;
 	for (unsigned i = 0; i < 2; i++)
 		fds[i] = (struct pollfd){.fd = texts[i]->fd, .events = POLLIN};
 	if (left_ns <= 0 || poll(fds, 2, (int)(left_ns / 1000000) + 1) <= 0) {
@@ -97,8 +95,7 @@ static bool take_output(struct program *program) {
 		fail_msg("takes longer than %d s; stderr: %s", PROGRAM_LIMIT_S, program->err.data);
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		if (fds[i].revents)
-			read_more(texts[i]);
+		if (fds[i].revents) read_more(texts[i]);
 	}
 	return true;
 }
@@ -107,8 +104,7 @@ const char *program_line(struct program *program) {
 	const char *end;
 
 	while (!(end = strchr(program->out.data + program->read, '\n'))) {
-		if (!take_output(program))
-			return NULL;
+		if (!take_output(program)) return NULL;
 	}
 	const char *begin = program->out.data + program->read;
 
@@ -142,8 +138,7 @@ int program_wait(struct program *program) {
 struct json_object *program_objects(struct program *program) {
 	const char *line;
 
-	if (program->objects)
-		return program->objects;
+	if (program->objects) return program->objects;
 	program->objects = json_object_new_array();
 	program->read = 0;
 	while ((line = program_line(program))) {
@@ -168,8 +163,7 @@ struct json_object *program_final(struct program *program, const char *port) {
 		    !strcmp(json_object_get_string(member), port))
 			last = object;
 	}
-	if (!last)
-		fail_msg("nothing about %s; stderr: %s", port, program->err.data);
+	if (!last) fail_msg("nothing about %s; stderr: %s", port, program->err.data);
 	assert_true(json_object_object_get_ex(last, "final", &member));
 	assert_true(json_object_get_boolean(member));
 	return last;
@@ -184,10 +178,8 @@ unsigned program_lines(const struct program_text *text) {
 }
 
 void program_free(struct program *program) {
-	if (program->out.fd >= 0)
-		close(program->out.fd);
-	if (program->err.fd >= 0)
-		close(program->err.fd);
+	if (program->out.fd >= 0) close(program->out.fd);
+	if (program->err.fd >= 0) close(program->err.fd);
 	free(program->out.data);
 	free(program->err.data);
 	free(program->line);

@@ -20,8 +20,7 @@ static bool on_sent(const uint8_t *frame, size_t len, void *arg) {
 	struct rig *rig = arg;
 	struct ixdp_frame_id id;
 
-	if (rig->hold)
-		return false;
+	if (rig->hold) return false;
 	if (rig->sent < RIG_MAX_SENT) {
 		bool good = ixdp_frame_read(frame, len, &id) == IXDP_FRAME_GOOD;
 
@@ -66,8 +65,7 @@ int rig_try_open(struct rig *rig, const char *options, const struct ixdp_config 
 }
 
 void rig_open(struct rig *rig, const char *options, const struct ixdp_config *cfg) {
-	if (rig_try_open(rig, options, cfg, 0) != 0)
-		fail_msg("open: %s", ixdp_error());
+	if (rig_try_open(rig, options, cfg, 0) != 0) fail_msg("open: %s", ixdp_error());
 }
 
 void rig_close_dirty(struct rig *rig) {
@@ -127,8 +125,7 @@ unsigned rig_receive(struct rig *rig, unsigned queue, unsigned n, unsigned batch
 		int got = ixdp_rx(rig->port, queue, pkts, want);
 
 		assert_true(got >= 0 && (unsigned)got <= want);
-		if (got == 0)
-			break;
+		if (got == 0) break;
 		for (int i = 0; i < got; i++)
 			assert_int_equal(rig_seq(&pkts[i]), (*seq)++);
 		ixdp_free(rig->pool, pkts, got);

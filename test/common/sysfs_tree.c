@@ -141,20 +141,16 @@ static bool written(const char *file, atomic_uint *count) {
 		atomic_fetch_add(
 		    n == strlen(ADDRESS) && memcmp(text, ADDRESS, n) == 0 ? count : &kernel.wrong,
 		    1);
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0) close(fd);
 	return n > 0;
 }
 
-static void sleep_ms(void) {
-	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
+static void sleep_ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
 static void *kernel_main(void *arg) {
 	(void)arg;
 	while (!atomic_load(&kernel.stop)) {
-		if (written(IXGBE "/unbind", &kernel.unbinds))
-			unlink(in_root(DEVICE "/driver"));
+		if (written(IXGBE "/unbind", &kernel.unbinds)) unlink(in_root(DEVICE "/driver"));
 		if (written(IXGBE "/bind", &kernel.binds) &&
 		    symlink("../../drivers/ixgbe", in_root(DEVICE "/driver")) < 0)
 			atomic_fetch_add(&kernel.wrong, 1);
@@ -208,8 +204,7 @@ int tree_setup(void **state) {
 
 int tree_teardown(void **state) {
 	(void)state;
-	if (bus)
-		bus->ops->close(bus);
+	if (bus) bus->ops->close(bus);
 	if (kernel.runs) {
 		atomic_store(&kernel.stop, true);
 		pthread_join(kernel.thread, NULL);
@@ -226,8 +221,7 @@ void open_fails(const char *name, bool force, int err, const char *because) {
 }
 
 void open_works(bool force) {
-	if (bus_open(&bus, ADDRESS, force) < 0)
-		fail_msg("%s", ixdp_error());
+	if (bus_open(&bus, ADDRESS, force) < 0) fail_msg("%s", ixdp_error());
 }
 
 void close_bus(void) {

@@ -249,8 +249,7 @@ static unsigned read_dump(struct program *program, char what[256], uint8_t *data
 	const char *line = program_line(program);
 	unsigned len = 0, size = 0;
 
-	if (!line)
-		return 0;
+	if (!line) return 0;
 	assert_int_equal(sscanf(line, "# %u B", &size), 1);
 	snprintf(what, 256, "%s", line);
 	while (len < size) {

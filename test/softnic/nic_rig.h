@@ -46,21 +46,16 @@ static inline uint64_t iova_of(const void *addr) {
 
 static inline bool on_sent(const uint8_t *frame, size_t len, void *arg) {
 	(void)arg;
-	if (rig.hold)
-		return false;
+	if (rig.hold) return false;
 	rig.sent++;
 	memcpy(rig.frame, frame, len);
 	rig.len = len;
 	return true;
 }
 
-static inline uint32_t rd(uint32_t reg) {
-	return softnic_read32(rig.nic, reg);
-}
+static inline uint32_t rd(uint32_t reg) { return softnic_read32(rig.nic, reg); }
 
-static inline void wr(uint32_t reg, uint32_t value) {
-	softnic_write32(rig.nic, reg, value);
-}
+static inline void wr(uint32_t reg, uint32_t value) { softnic_write32(rig.nic, reg, value); }
 
 static inline void rig_close(void) {
 	softnic_close(rig.nic);
@@ -79,8 +74,7 @@ static inline void rig_open(const char *options) {
 	rig.mem = aligned_alloc(4096, sizeof(*rig.mem));
 	assert_non_null(rig.mem);
 	memset(rig.mem, 0xEE, sizeof(*rig.mem));
-	if (softnic_open(&rig.nic, name) != 0)
-		fail_msg("%s: %s", name, ixdp_error());
+	if (softnic_open(&rig.nic, name) != 0) fail_msg("%s: %s", name, ixdp_error());
 	softnic_tap(rig.nic, on_sent, NULL);
 	assert_int_equal(softnic_dma_map(rig.nic, rig.mem, sizeof(*rig.mem), IOVA), 0);
 	softnic_bus_master(rig.nic, true);
@@ -88,8 +82,7 @@ static inline void rig_open(const char *options) {
 
 /* Ends a test of correct use: there was nothing to complain about. */
 static inline void rig_close_clean(void) {
-	if (softnic_violations(rig.nic) > 0)
-		fail_msg("%s", softnic_last_violation(rig.nic));
+	if (softnic_violations(rig.nic) > 0) fail_msg("%s", softnic_last_violation(rig.nic));
 	rig_close();
 }
 
@@ -134,9 +127,7 @@ static inline void rx_give(unsigned q, unsigned from, unsigned to) {
 	ring_doorbell(REG_N(RDT, q), to);
 }
 
-static inline uint64_t rx_status(unsigned q, unsigned i) {
-	return desc_look(&rig.mem->rx[q][i]);
-}
+static inline uint64_t rx_status(unsigned q, unsigned i) { return desc_look(&rig.mem->rx[q][i]); }
 
 static inline size_t rx_len(unsigned q, unsigned i) {
 	return (rx_status(q, i) & RXD_LEN) >> RXD_LEN_LOW;
@@ -190,9 +181,7 @@ static inline void inject(size_t len, unsigned seed) {
 	assert_true(softnic_inject(rig.nic, frame, len));
 }
 
-static inline unsigned step(void) {
-	return softnic_step(rig.nic, 256);
-}
+static inline unsigned step(void) { return softnic_step(rig.nic, 256); }
 
 /* The descriptor's buffer starts with that frame. */
 static inline void assert_frame(const uint8_t *data, size_t len, unsigned seed) {

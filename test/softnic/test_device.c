@@ -109,12 +109,9 @@ static void watch_order(struct softnic *nic, bool write, uint32_t reg, uint32_t 
 	struct order *order = arg;
 
 	(void)nic;
-	if (!write)
-		return;
-	if (reg == REG_EIMC && value == EIMC_ALL)
-		order->masked = true;
-	if (reg == REG_CTRL && value & CTRL_MASTER_DISABLE)
-		order->stopped = true;
+	if (!write) return;
+	if (reg == REG_EIMC && value == EIMC_ALL) order->masked = true;
+	if (reg == REG_CTRL && value & CTRL_MASTER_DISABLE) order->stopped = true;
 	if (reg == REG_CTRL && value & CTRL_RST) {
 		assert_true((order->masked || order->resets > 0) && order->stopped);
 		order->resets++;
@@ -241,8 +238,7 @@ static void failing_to_open_leaks_nothing(void **state) {
 
 		snprintf(option, sizeof(option), ",fault=%s", faults[i % 4]);
 		assert_true(rig_try_open(&rig, option, NULL, 0) < 0);
-		if (i == 4)
-			files = open_files();
+		if (i == 4) files = open_files();
 	}
 	assert_int_equal(open_files(), files);
 }

@@ -51,14 +51,12 @@ static void lengths_are_limited(void **state) {
 		uint8_t frame[ROOM * 4];
 
 		rig_open("");
-		if (cases[i].jumbo)
-			wr(REG_HLREG0, rd(REG_HLREG0) | HLREG0_JUMBOEN);
+		if (cases[i].jumbo) wr(REG_HLREG0, rd(REG_HLREG0) | HLREG0_JUMBOEN);
 		wr(REG_MAXFRS, FIELD(MAXFRS_MFS, cases[i].mfs));
 		rx_start(0, 4, ADVANCED, true);
 		rx_give(0, 0, 8);
 		make_frame(frame, cases[i].len, 0);
-		if (cases[i].tagged)
-			memcpy(frame + 12, "\x81\x00", 2);
+		if (cases[i].tagged) memcpy(frame + 12, "\x81\x00", 2);
 		assert_true(softnic_inject(rig.nic, frame, cases[i].len));
 		step();
 		if (!!rd(REG_RDH) != !cases[i].counter)

@@ -21,9 +21,7 @@ static uint32_t address(const struct line *line, unsigned n) {
 }
 
 /* The first receive address is not the table's: it comes from the EEPROM. */
-static bool is_rar0(uint32_t reg) {
-	return reg == REG_RAL || reg == REG_RAH;
-}
+static bool is_rar0(uint32_t reg) { return reg == REG_RAL || reg == REG_RAH; }
 
 static void assert_reset_values(bool semaphores) {
 	for (unsigned i = 0; i < LINES; i++) {
@@ -77,8 +75,7 @@ static void no_two_registers_share_an_address(void **state) {
 	(void)state;
 	for (unsigned i = 0; i < LINES; i++)
 		for (unsigned n = 0; n < lines[i].count; n++)
-			if (used[address(&lines[i], n) / 4]++)
-				fail_msg("%s[%u]", lines[i].name, n);
+			if (used[address(&lines[i], n) / 4]++) fail_msg("%s[%u]", lines[i].name, n);
 }
 
 static void read_only_registers_keep_their_value(void **state) {
@@ -87,8 +84,7 @@ static void read_only_registers_keep_their_value(void **state) {
 	for (unsigned i = 0; i < LINES; i++) {
 		uint32_t before = rd(lines[i].offset);
 
-		if (lines[i].access != RO)
-			continue;
+		if (lines[i].access != RO) continue;
 		wr(lines[i].offset, ~before);
 		assert_int_equal(rd(lines[i].offset), before);
 	}

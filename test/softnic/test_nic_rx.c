@@ -227,9 +227,7 @@ static unsigned by_last_byte(const uint8_t *frame, size_t len, void *arg) {
 }
 
 /* Seed of a 60 byte frame that goes to queue q. */
-static unsigned seed_for(unsigned q) {
-	return (q + 256 - 59 * 7 % 256) % 256;
-}
+static unsigned seed_for(unsigned q) { return (q + 256 - 59 * 7 % 256) % 256; }
 
 static void one_full_queue_stops_all_without_drop_en(void **state) {
 	(void)state;

@@ -75,8 +75,7 @@ static void open_running(const char *name) {
 	rig.mem = aligned_alloc(4096, sizeof(*rig.mem));
 	assert_non_null(rig.mem);
 	memset(rig.mem, 0, sizeof(*rig.mem));
-	if (softnic_open(&rig.nic, name) != 0)
-		fail_msg("%s", ixdp_error());
+	if (softnic_open(&rig.nic, name) != 0) fail_msg("%s", ixdp_error());
 	assert_int_equal(softnic_dma_map(rig.nic, rig.mem, sizeof(*rig.mem), IOVA), 0);
 	softnic_bus_master(rig.nic, true);
 }
@@ -171,6 +170,8 @@ static void unmapping_waits_for_dma(void **state) {
 	rx_start(0, 2, SRRCTL_DESCTYPE_ADVANCED, true);
 	for (unsigned round = 0; round < 50; round++) {
 		rx_give(0, 0, RING - 1);
+		while (!(rx_status(0, 0) & RXD_DD)) /* and the next ones are under way */
+			sched_yield();
 		softnic_dma_unmap(rig.nic, IOVA, sizeof(*rig.mem));
 		memset(rig.mem, 0xAA, sizeof(rig.mem->rx));
 		for (unsigned i = 0; i < RING; i++)

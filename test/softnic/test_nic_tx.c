@@ -287,8 +287,7 @@ static void rs_farther_than_40_hangs_the_queue(void **state) {
 		assert_int_equal(tx_done(0, cases[c].distance - 1), !cases[c].hangs);
 		assert_int_equal(rig.sent, cases[c].hangs ? 40 : cases[c].distance);
 		assert_int_equal(softnic_violations(rig.nic), cases[c].hangs);
-		if (cases[c].hangs)
-			assert_non_null(strstr(softnic_last_violation(rig.nic), "RS"));
+		if (cases[c].hangs) assert_non_null(strstr(softnic_last_violation(rig.nic), "RS"));
 		rig_close();
 	}
 }

@@ -66,8 +66,7 @@ static void all_queues_at_once(unsigned rx, unsigned tx) {
 	}
 	assert_int_equal(total, rounds * per_round);
 	assert_int_equal(rig_stats(&rig).rx_packets, total);
-	if (tx > 0)
-		assert_int_equal(rig.sent, total);
+	if (tx > 0) assert_int_equal(rig.sent, total);
 	rig_close(&rig);
 }
 

@@ -28,8 +28,7 @@ static uint64_t now_ms(void) {
 static struct ixdp_port *open_port(const char *name, const struct ixdp_config *cfg) {
 	struct ixdp_port *port;
 
-	if (ixdp_open(&port, name, cfg) != 0)
-		fail_msg("%s: %s", name, ixdp_error());
+	if (ixdp_open(&port, name, cfg) != 0) fail_msg("%s: %s", name, ixdp_error());
 	return port;
 }
 
@@ -43,12 +42,10 @@ static void forward(struct ixdp_port *from, struct ixdp_port *to) {
 		int n = ixdp_tx(to, 0, &pkts[sent], got - sent);
 
 		assert_true(n >= 0);
-		if (n == 0)
-			sched_yield();
+		if (n == 0) sched_yield();
 		sent += n;
 	}
-	if (got == 0)
-		sched_yield();
+	if (got == 0) sched_yield();
 }
 
 static struct ixdp_wire_stats wire(struct ixdp_port *port) {
@@ -58,9 +55,7 @@ static struct ixdp_wire_stats wire(struct ixdp_port *port) {
 	return stats;
 }
 
-static bool drained(struct ixdp_port *port) {
-	return wire(port).drained;
-}
+static bool drained(struct ixdp_port *port) { return wire(port).drained; }
 
 /* Two generators through two ports, both ways: every frame arrives, whole and in order. */
 static void forwarding_loses_nothing(void **state) {
@@ -212,8 +207,7 @@ static void *receive_all(void *arg) {
 		for (int i = 0; i < got; i++)
 			ixdp_frame_check(checker, pkts[i].data, pkts[i].len);
 		ixdp_free(pool, pkts, got > 0 ? got : 0);
-		if (got <= 0)
-			sched_yield();
+		if (got <= 0) sched_yield();
 		ixdp_frame_checker_counts(checker, &counts);
 	}
 	worker->sent = counts.good - counts.misordered;

@@ -64,8 +64,7 @@ static inline int try_open(struct wire **wire, const char *text) {
 	struct softnic_name name;
 	int err = softnic_name_parse(&name, text);
 
-	if (err)
-		return err;
+	if (err) return err;
 	err = wire_open(wire, NULL, &name, mac);
 	softnic_name_free(&name);
 	return err;
@@ -74,14 +73,11 @@ static inline int try_open(struct wire **wire, const char *text) {
 static inline struct wire *plug(const char *text) {
 	struct wire *wire = NULL;
 
-	if (try_open(&wire, text))
-		fail_msg("%s: %s", text, ixdp_error());
+	if (try_open(&wire, text)) fail_msg("%s: %s", text, ixdp_error());
 	return wire;
 }
 
-static inline void unplug(struct wire *wire) {
-	wire->ops->close(wire);
-}
+static inline void unplug(struct wire *wire) { wire->ops->close(wire); }
 
 static inline void expect_refused(const char *text, int err, const char *error) {
 	struct wire *wire;
@@ -94,16 +90,14 @@ static inline const uint8_t *peek(struct wire *wire, uint64_t now, size_t *len) 
 	bool bad_crc = true;
 	const uint8_t *frame = wire->ops->peek(wire, now, len, &bad_crc);
 
-	if (frame)
-		assert_false(bad_crc);
+	if (frame) assert_false(bad_crc);
 	return frame;
 }
 
 static inline bool take(struct wire *wire, uint64_t now) {
 	size_t len;
 
-	if (!peek(wire, now, &len))
-		return false;
+	if (!peek(wire, now, &len)) return false;
 	wire->ops->pop(wire);
 	return true;
 }

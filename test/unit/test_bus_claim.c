@@ -114,8 +114,7 @@ static void second_open_and_second_process_are_kept_out(void **state) {
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		if (bus_open(&bus, ADDRESS, false) < 0 || write(ready[1], "", 1) != 1)
-			_exit(1);
+		if (bus_open(&bus, ADDRESS, false) < 0 || write(ready[1], "", 1) != 1) _exit(1);
 		pause();
 	}
 	close(ready[1]);
@@ -133,15 +132,12 @@ static void without_privilege_the_error_says_root(void **state) {
 
 	(void)state;
 	chmod(in_root(DEVICE "/config"), 0444);
-	if (user == 0 && seteuid(65534) < 0)
-		skip();
+	if (user == 0 && seteuid(65534) < 0) skip();
 	/* First it is the lock's folder that is closed to us, then config space. */
-	if (user == 0)
-		open_fails(ADDRESS, false, EACCES, "root");
+	if (user == 0) open_fails(ADDRESS, false, EACCES, "root");
 	assert_int_equal(seteuid(user), 0);
 	chmod(root, 0777);
-	if (user == 0)
-		assert_int_equal(seteuid(65534), 0);
+	if (user == 0) assert_int_equal(seteuid(65534), 0);
 	open_fails(ADDRESS, false, EACCES, "config");
 	assert_non_null(strstr(ixdp_error(), "root"));
 	assert_int_equal(seteuid(user), 0);

@@ -24,7 +24,6 @@ static void name_is_canonical_and_ids_are_known(void **state) {
 		set_ids(0x8086, family[i], 0x0200);
 		assert_int_equal(bus_open(&bus, "3:0.0", false), 0);
 		assert_string_equal(bus->name, ADDRESS);
-		assert_int_equal(bus->device_id, family[i]);
 		assert_int_equal(bus->numa_node, 1);
 		assert_false(bus->ordinary_pages);
 		assert_null(bus_softnic(bus));
@@ -164,8 +163,7 @@ static void set_mounts(bool any) {
 	static char file[300]; /* dma keeps the pointer */
 	char line[300] = "";
 
-	if (any)
-		snprintf(line, sizeof(line), "none %s/huge hugetlbfs rw,pagesize=2M 0 0\n", root);
+	if (any) snprintf(line, sizeof(line), "none %s/huge hugetlbfs rw,pagesize=2M 0 0\n", root);
 	make_folder("huge");
 	write_text("mounts", line);
 	snprintf(file, sizeof(file), "%s/mounts", root);
@@ -224,6 +222,8 @@ static void pending_transactions_are_seen(void **state) {
 	set_config16(PCIE_CAP + PCI_EXP_DEVSTA, PCI_EXP_DEVSTA_TRPND);
 	assert_true(bus->ops->transactions_pending(bus));
 	set_config16(PCIE_CAP + PCI_EXP_DEVSTA, 0xFFFF & ~PCI_EXP_DEVSTA_TRPND);
+	assert_false(bus->ops->transactions_pending(bus));
+	set_config16(PCIE_CAP + PCI_EXP_DEVSTA, 0xFFFF); /* the device is gone */
 	assert_false(bus->ops->transactions_pending(bus));
 	close_bus();
 	/* Without the capability nothing is read in its place. */

@@ -214,8 +214,7 @@ static void any_bytes_of_any_length_are_harmless(void **state) {
 	(void)state;
 	for (unsigned i = 0; i < 100000; i++) {
 		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-		if (i % 16 == 0)
-			ixdp_frame_write(&cfg, 0, i / 16, frame);
+		if (i % 16 == 0) ixdp_frame_write(&cfg, 0, i / 16, frame);
 		frame[random >> 33 & 0xFF] = (uint8_t)(random >> 56);
 		ixdp_frame_check(checker, frame, random >> 41 & 0xFF);
 	}

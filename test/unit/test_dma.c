@@ -53,12 +53,10 @@ static int set_up(void **state) {
 
 	(void)state;
 	strcpy(dir, "/tmp/ixdp-dma-XXXXXX");
-	if (!mkdtemp(dir) || chmod(dir, 0755))
-		return -1;
+	if (!mkdtemp(dir) || chmod(dir, 0755)) return -1;
 	snprintf(huge, sizeof(huge), "%s/huge", dir);
 	snprintf(mounts, sizeof(mounts), "%s/mounts", dir);
-	if (mkdir(huge, 0755))
-		return -1;
+	if (mkdir(huge, 0755)) return -1;
 	snprintf(line, sizeof(line),
 		 "proc /proc proc rw 0 0\nnodev %s hugetlbfs rw,relatime,pagesize=2M 0 0\n", huge);
 	write_mounts(line);
@@ -87,8 +85,7 @@ static bool is_empty(const char *path) {
 	DIR *folder = opendir(path);
 	unsigned entries = 0;
 
-	if (!folder)
-		return false;
+	if (!folder) return false;
 	while (readdir(folder))
 		entries++;
 	closedir(folder);
@@ -152,13 +149,11 @@ static void a_mount_of_others_is_named(void **state) {
 
 	(void)state;
 	assert_int_equal(chmod(huge, 0555), 0);
-	if (geteuid() == 0)
-		assert_int_equal(seteuid(65534), 0);
+	if (geteuid() == 0) assert_int_equal(seteuid(65534), 0);
 	assert_int_equal(dma_alloc(&mem, 1, -1, false), -EACCES);
 	assert_non_null(strstr(ixdp_error(), huge));
 	assert_non_null(strstr(ixdp_error(), "--user"));
-	if (getuid() == 0)
-		assert_int_equal(seteuid(0), 0);
+	if (getuid() == 0) assert_int_equal(seteuid(0), 0);
 }
 
 static void a_node_that_does_not_exist_is_named(void **state) {

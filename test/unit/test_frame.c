@@ -19,9 +19,7 @@ static const struct ixdp_frame_config config = {
     .src_mac = {0x02, 6, 7, 8, 9, 10},
 };
 
-static unsigned be16(const uint8_t *p) {
-	return p[0] << 8 | p[1];
-}
+static unsigned be16(const uint8_t *p) { return p[0] << 8 | p[1]; }
 
 static uint64_t be(const uint8_t *p, unsigned bytes) {
 	uint64_t n = 0;

@@ -47,8 +47,7 @@ static int set_up(void **state) {
 	};
 	memcpy(path + sizeof(path) - 7, "XXXXXX", 6);
 	int fd = mkstemp(path);
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0) close(fd);
 	iova_set_pagemap_file(path);
 	return fd < 0;
 }
@@ -61,9 +60,7 @@ static int tear_down(void **state) {
 }
 
 /* Frame numbers are of pages of 4 KiB, or whatever the machine has. */
-static uint64_t pfn(uint64_t phys) {
-	return present | phys / (uint64_t)sysconf(_SC_PAGESIZE);
-}
+static uint64_t pfn(uint64_t phys) { return present | phys / (uint64_t)sysconf(_SC_PAGESIZE); }
 
 static void pages_that_lie_apart_and_backwards_are_found(void **state) {
 	const uint64_t phys[PAGES] = {0x180000000, 0x0fe00000, 0x00200000};
@@ -155,11 +152,9 @@ static void ordinary_pages_have_no_address_for_a_card(void **state) {
 static void a_pagemap_that_may_not_be_opened_is_an_error(void **state) {
 	(void)state;
 	assert_int_equal(chmod(path, 0), 0);
-	if (geteuid() == 0)
-		assert_int_equal(seteuid(65534), 0);
+	if (geteuid() == 0) assert_int_equal(seteuid(65534), 0);
 	assert_refused(EACCES, path);
-	if (getuid() == 0)
-		assert_int_equal(seteuid(0), 0);
+	if (getuid() == 0) assert_int_equal(seteuid(0), 0);
 	iova_set_pagemap_file("/nonexistent/pagemap");
 	assert_refused(ENOENT, "/nonexistent/pagemap");
 }

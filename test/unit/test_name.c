@@ -68,10 +68,8 @@ static void expect_parts(const char *value, int n, const char *a, const char *b,
 
 	assert_int_equal(softnic_value_split(copy, parts, 3), n);
 	assert_string_equal(parts[0], a);
-	if (n > 1)
-		assert_string_equal(parts[1], b);
-	if (n > 2)
-		assert_string_equal(parts[2], c);
+	if (n > 1) assert_string_equal(parts[1], b);
+	if (n > 2) assert_string_equal(parts[2], c);
 	free(copy);
 }
 
@@ -171,8 +169,7 @@ static void any_bytes_are_harmless(void **state) {
 			text[c] = letters[(random >> 33) % (sizeof(letters) - 1)];
 		}
 		text[len] = '\0';
-		if (softnic_name_parse(&name, text) == 0)
-			softnic_name_free(&name);
+		if (softnic_name_parse(&name, text) == 0) softnic_name_free(&name);
 	}
 }
 

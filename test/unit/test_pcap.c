@@ -102,8 +102,7 @@ static void a_file_without_frames_is_exhausted_at_once(void **state) {
 static void expect_gap(struct wire *wire, uint64_t *now, uint64_t gap) {
 	size_t len;
 
-	if (gap > 0)
-		assert_null(peek(wire, *now + gap - 1, &len));
+	if (gap > 0) assert_null(peek(wire, *now + gap - 1, &len));
 	*now += gap;
 	assert_true(take(wire, *now));
 }

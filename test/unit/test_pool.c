@@ -23,8 +23,7 @@ static char last_warning[512];
 
 static void keep_warning(enum ixdp_log_level level, const char *line, void *arg) {
 	(void)arg;
-	if (level <= IXDP_LOG_WARNING)
-		snprintf(last_warning, sizeof(last_warning), "%s", line);
+	if (level <= IXDP_LOG_WARNING) snprintf(last_warning, sizeof(last_warning), "%s", line);
 }
 
 static struct ixdp_pool *new_pool(unsigned buffers) {
@@ -70,8 +69,7 @@ static void buffers_are_distinct_and_cross_no_page(void **state) {
 		assert_true(offset + IXDP_BUFFER_STRIDE <= mem->size);
 		assert_int_equal(offset / DMA_HUGE_PAGE, i / 885);
 		assert_int_equal((offset + IXDP_BUFFER_STRIDE - 1) / DMA_HUGE_PAGE, i / 885);
-		if (i % 885)
-			assert_int_equal(bufs[i] - bufs[i - 1], 37 * 64);
+		if (i % 885) assert_int_equal(bufs[i] - bufs[i - 1], 37 * 64);
 	}
 	pool_give(pool, bufs, N, OWNER_CALLER);
 	assert_int_equal(ixdp_pool_destroy(pool), 0);
@@ -243,8 +241,7 @@ static void *hammer_pool(void *arg) {
 		int n = ixdp_alloc(hammer.pool, pkts, i % 2 ? 32 : (i + me) % 48);
 		for (int k = 0; k < n; k++)
 			memcpy(pkts[k].data, &me, sizeof(me));
-		if (i % 64 == me % 64)
-			sched_yield();
+		if (i % 64 == me % 64) sched_yield();
 		for (int k = 0; k < n; k++)
 			if (memcmp(pkts[k].data, &me, sizeof(me)) != 0)
 				atomic_fetch_add(&hammer.stolen, 1);

@@ -79,9 +79,7 @@ static double pps_of(const char *text, unsigned size) {
 	return pps;
 }
 
-static bool close_to(double a, double b) {
-	return fabs(a - b) < 0.005;
-}
+static bool close_to(double a, double b) { return fabs(a - b) < 0.005; }
 
 /* Sizes are without FCS: 60 is the shortest frame, 84 bytes on the wire. */
 static void rates_count_what_is_on_the_wire(void **state) {

@@ -22,8 +22,7 @@ static int try_open(struct wire **wire, const char *text) {
 	struct softnic_name name;
 	int err = softnic_name_parse(&name, text);
 
-	if (err)
-		return err;
+	if (err) return err;
 	err = wire_open(wire, NULL, &name, mac);
 	softnic_name_free(&name);
 	return err;
@@ -32,21 +31,17 @@ static int try_open(struct wire **wire, const char *text) {
 static struct wire *plug(const char *text) {
 	struct wire *wire = NULL;
 
-	if (try_open(&wire, text))
-		fail_msg("%s: %s", text, ixdp_error());
+	if (try_open(&wire, text)) fail_msg("%s: %s", text, ixdp_error());
 	return wire;
 }
 
-static void unplug(struct wire *wire) {
-	wire->ops->close(wire);
-}
+static void unplug(struct wire *wire) { wire->ops->close(wire); }
 
 static const uint8_t *peek(struct wire *wire, uint64_t now, size_t *len) {
 	bool bad_crc = true;
 	const uint8_t *frame = wire->ops->peek(wire, now, len, &bad_crc);
 
-	if (frame)
-		assert_false(bad_crc);
+	if (frame) assert_false(bad_crc);
 	return frame;
 }
 
@@ -56,8 +51,7 @@ static bool take(struct wire *wire, uint64_t now, struct ixdp_frame_id *id) {
 	const uint8_t *frame = peek(wire, now, &len);
 
 	*id = (struct ixdp_frame_id){0};
-	if (!frame)
-		return false;
+	if (!frame) return false;
 	assert_int_equal(ixdp_frame_read(frame, len, id), IXDP_FRAME_GOOD);
 	wire->ops->pop(wire);
 	return true;
@@ -71,10 +65,8 @@ static unsigned carry(struct wire *from, struct wire *to, unsigned n) {
 	for (; done < n; done++) {
 		const uint8_t *frame = peek(from, 0, &len);
 
-		if (!frame)
-			break;
-		if (to && !to->ops->send(to, frame, len, 0))
-			break;
+		if (!frame) break;
+		if (to && !to->ops->send(to, frame, len, 0)) break;
 		from->ops->pop(from);
 	}
 	return done;
