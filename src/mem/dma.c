@@ -51,9 +51,9 @@ static int find_mount(char *path, size_t size) {
 		found = !strcmp(mount.mnt_type, "hugetlbfs") && hasmntopt(&mount, "pagesize=2M") &&
 			snprintf(path, size, "%s", mount.mnt_dir) < (int)size;
 	endmntent(mounts);
-	return found ? 0
-		     : ixdp_fail(ENOENT, "%s: no hugetlbfs of 2 MiB pages: run setup-hugetlbfs.sh",
-				 mounts_file);
+	if (found) return 0;
+	return ixdp_fail(ENOENT, "%s: no hugetlbfs of 2 MiB pages: run setup-hugetlbfs.sh as root",
+			 mounts_file);
 }
 
 /* Whether this process has a folder. What a parent had is forgotten. */
@@ -86,9 +86,9 @@ static int make_folder(void) {
 	snprintf(own.path, sizeof(own.path), "%s/%s", mount, hidden + strlen(mount) + 2);
 	if (own.dir >= 0 && flock(own.dir, LOCK_EX | LOCK_NB) == 0 && rename(hidden, own.path) == 0)
 		return 0;
-	err = ixdp_fail(errno,
-			"%s: no folder can be made here: %s: be root, or setup-hugetlbfs.sh --user",
-			mount, strerror(errno));
+	err =
+	    ixdp_fail(errno, "%s: no folder for us: %s: be root, or setup-hugetlbfs.sh --user NAME",
+		      mount, strerror(errno));
 	if (own.dir >= 0) close(own.dir);
 	rmdir(hidden);
 	*own.path = '\0';
@@ -201,17 +201,17 @@ static int fail_too_few(const struct dma_mem *mem) {
 	long needed = (long)(mem->size / DMA_HUGE_PAGE);
 	long all = count_pages(-1, "free_hugepages") - count_pages(-1, "resv_hugepages");
 	long here = mem->numa_node < 0 ? all : count_pages(mem->numa_node, "free_hugepages");
-	long missing = needed > here ? needed - here : 0;
+	long missing = needed > here ? needed - here : 0; /* 0: it is the mount or a cgroup */
 	char where[80] = "";
 
 	if (mem->numa_node >= 0)
 		snprintf(where, sizeof(where), " on NUMA node %d (%ld on all nodes)",
 			 mem->numa_node, all);
-	return ixdp_fail(
-	    ENOMEM,
-	    "too few huge pages: %ld of 2 MiB needed, %ld free%s: run "
-	    "setup-hugetlbfs.sh --pages %ld, or see size= of the mount, and the cgroup",
-	    needed, here, where, count_pages(mem->numa_node, "nr_hugepages") + missing);
+	return ixdp_fail(ENOMEM,
+			 "too few huge pages: %ld of 2 MiB needed, %ld free%s: run "
+			 "setup-hugetlbfs.sh --pages %ld, or see limits of mount and cgroup",
+			 needed, here, where,
+			 count_pages(mem->numa_node, "nr_hugepages") + missing);
 }
 
 static int bind_to_node(const struct dma_mem *mem) {
@@ -232,7 +232,7 @@ static int bind_to_node(const struct dma_mem *mem) {
 static int map_huge(struct dma_mem *mem) {
 	static atomic_uint serial; /* goes on in a child: it does not remove a file of its parent */
 	char name[20];
-	int fd, err;
+	int fd, err = 0;
 
 	snprintf(name, sizeof(name), "mem-%u", atomic_fetch_add(&serial, 1));
 	fd = create_file(name, mem->path, sizeof(mem->path));
@@ -240,13 +240,11 @@ static int map_huge(struct dma_mem *mem) {
 	mem->addr = MAP_FAILED;
 	if (ftruncate(fd, (off_t)mem->size) == 0)
 		mem->addr = mmap(NULL, mem->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (mem->addr != MAP_FAILED && bind_to_node(mem) == 0 &&
-	    madvise(mem->addr, mem->size, MADV_POPULATE_WRITE) == 0) {
-		close(fd);
-		return 0;
-	}
-	err = errno;
+	if (mem->addr == MAP_FAILED || bind_to_node(mem) ||
+	    madvise(mem->addr, mem->size, MADV_POPULATE_WRITE))
+		err = errno;
 	close(fd);
+	if (!err) return 0;
 	if (mem->addr != MAP_FAILED) munmap(mem->addr, mem->size);
 	remove_file(name);
 	/* From mmap(); from madvise(): "would have been SIGBUS". */

@@ -27,8 +27,8 @@ void iova_identity(struct iova_table *table, const struct dma_mem *mem) {
 /* What to add to the address of a huge page to get its physical one. */
 static int read_delta(int fd, const uint8_t *addr, uint64_t *delta) {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
-	ssize_t n =
-	    pread(fd, &entry, sizeof(entry), (off_t)((uintptr_t)addr / page * sizeof(entry)));
+	off_t at = (off_t)((uintptr_t)addr / page * sizeof(entry));
+	ssize_t n = pread(fd, &entry, sizeof(entry), at);
 
 	if (n < 0) return ixdp_fail(EIO, "%s: %s", pagemap_file, strerror(errno));
 	if (n != sizeof(entry))
@@ -50,10 +50,11 @@ static int read_delta(int fd, const uint8_t *addr, uint64_t *delta) {
 /* Fills mem->phys. */
 static int read_deltas(struct dma_mem *mem) {
 	uint64_t *delta = calloc(mem->size / DMA_HUGE_PAGE, sizeof(*delta));
-	int fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
-	int err = 0;
+	int fd, err = 0;
 
-	if (!delta || fd < 0) err = ixdp_fail(errno, "%s: %s", pagemap_file, strerror(errno));
+	if (!delta) return ixdp_fail(ENOMEM, "out of memory");
+	fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) err = ixdp_fail(errno, "%s: %s", pagemap_file, strerror(errno));
 	for (size_t i = 0; !err && i < mem->size / DMA_HUGE_PAGE; i++)
 		err = read_delta(fd, mem->addr + i * DMA_HUGE_PAGE, &delta[i]);
 	if (fd >= 0) close(fd);

@@ -142,39 +142,31 @@ static __attribute__((noinline)) unsigned take_some(struct ixdp_pool *pool, uint
 	if (!need_cache()) return shared_take(pool, bufs, n);
 
 	struct thread_cache *cache = own_cache(pool);
-	unsigned taken = 0;
+	unsigned count = load(&cache->count), part;
 
-	while (taken < n) {
-		unsigned count = load(&cache->count);
-		if (!count) count = shared_take(pool, cache->bufs, POOL_CHUNK);
-		if (!count) break;
-		unsigned part = min(n - taken, count);
-		memcpy(bufs + taken, cache->bufs + count - part, part * sizeof(*bufs));
-		store(&cache->count, count - part);
-		taken += part;
-	}
-	return taken;
+	if (count < min(n, POOL_CHUNK)) count += shared_take(pool, cache->bufs + count, POOL_CHUNK);
+	part = min(n, count);
+	memcpy(bufs, cache->bufs + count - part, part * sizeof(*bufs));
+	store(&cache->count, count - part);
+	return part < n ? part + shared_take(pool, bufs + part, n - part) : n;
 }
 
 static __attribute__((noinline)) void give_some(struct ixdp_pool *pool, uint8_t *const *bufs,
 						unsigned n) {
-	if (!need_cache()) {
+	if (n > POOL_CHUNK || !need_cache()) {
 		shared_give(pool, bufs, n);
 		return;
 	}
 
 	struct thread_cache *cache = own_cache(pool);
+	unsigned count = load(&cache->count);
 
-	for (unsigned done = 0, part; done < n; done += part) {
-		unsigned count = load(&cache->count);
-		if (count == CACHE_SIZE) {
-			count -= POOL_CHUNK;
-			shared_give(pool, cache->bufs + count, POOL_CHUNK);
-		}
-		part = min(n - done, CACHE_SIZE - count);
-		memcpy(cache->bufs + count, bufs + done, part * sizeof(*bufs));
-		store(&cache->count, count + part);
+	if (count > CACHE_SIZE - n) {
+		count -= POOL_CHUNK;
+		shared_give(pool, cache->bufs + count, POOL_CHUNK);
 	}
+	memcpy(cache->bufs + count, bufs, n * sizeof(*bufs));
+	store(&cache->count, count + n);
 }
 
 /* For a chunk a copy in halves: of 256 bytes at once some compilers make a call. */
@@ -274,41 +266,38 @@ bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner
 }
 #endif
 
+static void delete_pool(struct ixdp_pool *pool) {
+	if (pool->mem) dma_free(pool->mem);
+	free(pool);
+}
+
 int ixdp_pool_create(struct ixdp_pool **out, const struct ixdp_pool_config *cfg) {
-	const unsigned n = cfg->buffers;
+	const size_t n = cfg->buffers, pages = (n + BUFFERS_PER_PAGE - 1) / BUFFERS_PER_PAGE;
+	const size_t size = sizeof(struct ixdp_pool) + n * sizeof(uint8_t *) + n;
 	struct ixdp_pool *pool;
 	int err;
 
 	if (n < 1 || n > MAX_BUFFERS)
-		return ixdp_fail(EINVAL, "pool of %u buffers: must be 1 to %u", n, MAX_BUFFERS);
-	size_t size = sizeof(*pool) + n * (sizeof(*pool->stack) + sizeof(*pool->owner));
+		return ixdp_fail(EINVAL, "pool of %zu buffers: must be 1 to %u", n, MAX_BUFFERS);
 	pool = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
-	if (!pool) return ixdp_fail(ENOMEM, "pool of %u buffers: out of memory", n);
+	if (!pool) return ixdp_fail(ENOMEM, "pool of %zu buffers: out of memory", n);
 	memset(pool, 0, size);
-	pool->buffers = n;
-	atomic_flag_clear(&pool->lock);
+	pool->buffers = cfg->buffers;
 	pool->owner = (_Atomic uint8_t *)(pool->stack + n);
 	store(&pool->cache[0].count, UINT32_MAX);
-	err = dma_alloc(&pool->mem, (n + BUFFERS_PER_PAGE - 1) / BUFFERS_PER_PAGE * DMA_HUGE_PAGE,
-			cfg->numa_node, cfg->ordinary_pages);
-	if (err) {
-		free(pool);
-		return err;
-	}
-	/* The first to be taken comes last. */
-	while (pool->count < n) {
+	err = dma_alloc(&pool->mem, pages * DMA_HUGE_PAGE, cfg->numa_node, cfg->ordinary_pages);
+	for (; !err && pool->count < n; pool->count++) /* the first to be taken comes last */
 		pool->stack[pool->count] = buffer(pool, n - 1 - pool->count);
-		pool->count++;
-	}
+
 	pthread_mutex_lock(&table_lock);
 	while (pool->slot < MAX_POOLS && pools[pool->slot])
 		pool->slot++;
-	if (pool->slot < MAX_POOLS) pools[pool->slot] = *out = pool;
+	if (!err && pool->slot == MAX_POOLS)
+		err = ixdp_fail(EMFILE, "there are %u pools: destroy one first", MAX_POOLS);
+	if (!err) pools[pool->slot] = *out = pool;
 	pthread_mutex_unlock(&table_lock);
-	if (pool->slot < MAX_POOLS) return 0;
-	dma_free(pool->mem);
-	free(pool);
-	return ixdp_fail(EMFILE, "this process has %u pools already: destroy one first", MAX_POOLS);
+	if (err) delete_pool(pool);
+	return err;
 }
 
 int ixdp_pool_destroy(struct ixdp_pool *pool) {
@@ -318,7 +307,9 @@ int ixdp_pool_destroy(struct ixdp_pool *pool) {
 	pthread_mutex_lock(&table_lock); /* no ending thread is half-way with its cache */
 	ixdp_pool_get_stats(pool, &stats);
 	if (stats.committed)
-		err = ixdp_fail(EBUSY, "pool: ports still use it: close them first");
+		err = ixdp_fail(EBUSY,
+				"pool: ports still need %u of its %u buffers: close them first",
+				stats.committed, stats.buffers);
 	else if (stats.available != stats.buffers)
 		err =
 		    ixdp_fail(EBUSY, "pool: %u of its %u buffers are with callers: free them first",
@@ -326,10 +317,8 @@ int ixdp_pool_destroy(struct ixdp_pool *pool) {
 	else
 		pools[pool->slot] = NULL;
 	pthread_mutex_unlock(&table_lock);
-	if (err) return err;
-	dma_free(pool->mem);
-	free(pool);
-	return 0;
+	if (!err) delete_pool(pool);
+	return err;
 }
 
 void ixdp_pool_get_stats(const struct ixdp_pool *pool, struct ixdp_pool_stats *stats) {

@@ -409,7 +409,10 @@ static void a_forked_child_leaves_its_parents_files(void **state) {
 	if (!pid) {
 		dma_device_end("0000:03:00.0");
 		bool ok = dma_alloc(&own, 1, -1, false) == 0 && strcmp(own->path, mem->path) != 0;
+		/* Files are removed by name: none that the parent has used comes back. */
+		ok = ok && atoi(strrchr(own->path, '-') + 1) > atoi(strrchr(mem->path, '-') + 1);
 		dma_free(mem);
+		ok = ok && exists(own->path);
 		dma_free(own);
 		_exit(ok ? 0 : 1);
 	}

@@ -289,6 +289,26 @@ static void sizes_that_make_no_sense_are_refused(void **state) {
 	assert_null(pool);
 }
 
+/* 9.3 GiB do not fit 32 bits. */
+static void the_largest_pool_needs_all_its_pages(void **state) {
+	struct ixdp_pool_config cfg = {1 << 22, -1, false};
+	struct ixdp_pool *pool;
+	int err = ixdp_pool_create(&pool, &cfg);
+
+	(void)state;
+	if (err == -ENOENT || err == -EACCES) {
+		print_message("no hugetlbfs for this user: %s\n", ixdp_error());
+		skip();
+	}
+	if (err) {
+		assert_int_equal(err, -ENOMEM);
+		assert_non_null(strstr(ixdp_error(), " 4740 of 2 MiB needed"));
+	} else {
+		assert_int_equal(pool_mem(pool)->size, 4740 * (size_t)DMA_HUGE_PAGE);
+		assert_int_equal(ixdp_pool_destroy(pool), 0);
+	}
+}
+
 static void the_seventeenth_pool_is_refused(void **state) {
 	struct ixdp_pool_config cfg = {10, -1, true};
 	struct ixdp_pool *pools[16], *pool;
@@ -462,6 +482,7 @@ int main(void) {
 	    cmocka_unit_test(caches_of_ended_threads_serve_new_ones),
 	    cmocka_unit_test(more_threads_than_caches_share_a_pool),
 	    cmocka_unit_test(sizes_that_make_no_sense_are_refused),
+	    cmocka_unit_test(the_largest_pool_needs_all_its_pages),
 	    cmocka_unit_test(the_seventeenth_pool_is_refused),
 	    cmocka_unit_test(ports_get_no_promise_that_cannot_be_kept),
 	    cmocka_unit_test(a_pool_in_use_is_not_destroyed),
