@@ -307,9 +307,7 @@ int ixdp_pool_destroy(struct ixdp_pool *pool) {
 	pthread_mutex_lock(&table_lock); /* no ending thread is half-way with its cache */
 	ixdp_pool_get_stats(pool, &stats);
 	if (stats.committed)
-		err = ixdp_fail(EBUSY,
-				"pool: ports still need %u of its %u buffers: close them first",
-				stats.committed, stats.buffers);
+		err = ixdp_fail(EBUSY, "pool: ports still use it: close them first");
 	else if (stats.available != stats.buffers)
 		err =
 		    ixdp_fail(EBUSY, "pool: %u of its %u buffers are with callers: free them first",
