@@ -24,8 +24,8 @@ void iova_identity(struct iova_table *table, const struct dma_mem *mem) {
 	*table = (struct iova_table){(uintptr_t)mem->addr, 63, &zero};
 }
 
-/* What to add to the address of a huge page to get its physical one. */
-static int read_delta(int fd, const uint8_t *addr, uint64_t *delta) {
+/* The physical address of a huge page. */
+static int read_physical(int fd, const uint8_t *addr, uint64_t *phys) {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
 	off_t at = (off_t)((uintptr_t)addr / page * sizeof(entry));
 	ssize_t n = pread(fd, &entry, sizeof(entry), at);
@@ -37,12 +37,10 @@ static int read_delta(int fd, const uint8_t *addr, uint64_t *delta) {
 	if (!(entry & PAGEMAP_PRESENT))
 		return ixdp_fail(EFAULT, "%s: page at %p is not present", pagemap_file, addr);
 	if (!(entry & PAGEMAP_PFN))
-		return ixdp_fail(EPERM,
-				 "%s: the kernel hides physical addresses: run as root "
-				 "(CAP_SYS_ADMIN), or bind the NIC to vfio-pci",
+		return ixdp_fail(EPERM, "%s hides physical addresses: run as root (CAP_SYS_ADMIN)",
 				 pagemap_file);
-	*delta = (entry & PAGEMAP_PFN) * page - (uintptr_t)addr;
-	if ((entry & PAGEMAP_PFN) * page % DMA_HUGE_PAGE)
+	*phys = (entry & PAGEMAP_PFN) * page;
+	if (*phys % DMA_HUGE_PAGE)
 		return ixdp_fail(EINVAL, "%s: page at %p is not a huge page", pagemap_file, addr);
 	return 0;
 }
@@ -55,8 +53,11 @@ static int read_deltas(struct dma_mem *mem) {
 	if (!delta) return ixdp_fail(ENOMEM, "out of memory");
 	fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) err = ixdp_fail(errno, "%s: %s", pagemap_file, strerror(errno));
-	for (size_t i = 0; !err && i < mem->size / DMA_HUGE_PAGE; i++)
-		err = read_delta(fd, mem->addr + i * DMA_HUGE_PAGE, &delta[i]);
+	for (size_t at = 0; !err && at < mem->size; at += DMA_HUGE_PAGE) {
+		uint64_t phys = 0;
+		err = read_physical(fd, mem->addr + at, &phys);
+		delta[at / DMA_HUGE_PAGE] = phys - (uintptr_t)(mem->addr + at);
+	}
 	if (fd >= 0) close(fd);
 	if (err)
 		free(delta);
