@@ -5,8 +5,8 @@
 set -euo pipefail
 
 usage() {
-	cat <<'END'
-usage: setup-hugetlbfs.sh [--pages N] [--user NAME]
+	cat <<END
+usage: ${0##*/} [--pages N] [--user NAME]
   --pages N    huge pages of 2 MiB on every NUMA node (256: 512 MiB), but never more than half of
                the node's memory
   --user NAME  hand the mount to this user, so that programs need not run as root
@@ -17,7 +17,7 @@ END
 
 # die STATUS WHAT: says what went wrong and what to do, ends.
 die() {
-	echo "setup-hugetlbfs.sh: $2" >&2
+	echo "${0##*/}: $2" >&2
 	exit "$1"
 }
 
