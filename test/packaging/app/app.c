@@ -8,13 +8,9 @@
 enum { FRAMES = 64, LIMIT = 10 /* s */ };
 
 /* Names that the library uses inside mean something else here. */
-void pool_take(void) {
-	abort();
-}
+void pool_take(void) { abort(); }
 
-void dma_alloc(void) {
-	abort();
-}
+void dma_alloc(void) { abort(); }
 
 static int failed(const char *what) {
 	fprintf(stderr, "%s: %s\n", what, ixdp_error());
@@ -25,8 +21,7 @@ static int send_frames(struct ixdp_port *port) {
 	struct ixdp_frame_config frame = {0};
 	struct ixdp_pkt pkts[FRAMES];
 
-	if (ixdp_alloc(ixdp_port_pool(port), pkts, FRAMES) != FRAMES)
-		return failed("alloc");
+	if (ixdp_alloc(ixdp_port_pool(port), pkts, FRAMES) != FRAMES) return failed("alloc");
 	frame.size = IXDP_FRAME_MIN;
 	frame.generator = ixdp_frame_generator();
 	ixdp_mac_get(port, frame.dst_mac);
@@ -44,8 +39,7 @@ static int receive_frames(struct ixdp_port *port, struct ixdp_frame_checker *che
 	do {
 		int n = ixdp_rx(port, 0, pkts, FRAMES);
 
-		if (n < 0)
-			return failed("rx");
+		if (n < 0) return failed("rx");
 		for (int i = 0; i < n; i++)
 			ixdp_frame_check(checker, pkts[i].data, pkts[i].len);
 		ixdp_free(ixdp_port_pool(port), pkts, n);
@@ -63,12 +57,9 @@ int main(void) {
 	struct ixdp_link link;
 	int status;
 
-	if (!checker)
-		return failed("checker");
-	if (ixdp_open(&port, "soft:a,peer=loop", NULL))
-		return failed("open");
-	if (ixdp_link_wait(port, LIMIT * 1000, &link))
-		return failed("link");
+	if (!checker) return failed("checker");
+	if (ixdp_open(&port, "soft:a,peer=loop", NULL)) return failed("open");
+	if (ixdp_link_wait(port, LIMIT * 1000, &link)) return failed("link");
 	status = send_frames(port) || receive_frames(port, checker);
 	ixdp_close(port);
 	ixdp_frame_checker_free(checker);
