@@ -56,7 +56,7 @@ static void rx_discard(struct rx_ring *ring, uint8_t *buf, uint64_t done) {
 	} else if (done & RXD_ERR_FRAME)
 		counter_add(&ring->errors, 1);
 	else
-		counter_add(&ring->len_zero, 1);
+		counter_add(done & RXD_LEN ? &ring->oversize : &ring->len_zero, 1);
 	pool_give(ring->pool, &buf, 1, OWNER_RING);
 }
 
@@ -70,16 +70,19 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 	const struct desc *desc = ring->desc; /* locals as above */
 	uint8_t *const *bufs = ring->buf;
 	uint32_t mask = ring->mask, next = ring->next;
+	/* So many descriptors have a buffer, whatever a NIC that errs writes into the others. */
+	unsigned room = ring->refill + mask + 1 - next;
 	uint64_t bytes = 0;
 	unsigned got = 0;
-	for (; got < n; next++) {
+	for (n = n < room ? n : room; got < n; next++) {
 		uint64_t done = desc_look(&desc[next & mask]);
 		uint8_t *buf = bufs[next & mask];
 		uint16_t len = done >> RXD_LEN_LOW;
 		if (!(done & RXD_DD)) break;
-		if (unlikely((done & (RXD_EOP | RXD_ERR_FRAME)) != RXD_EOP || len == 0 ||
-			     ring->skipping)) {
+		if (unlikely((done & (RXD_EOP | RXD_ERR_FRAME)) != RXD_EOP ||
+			     len - 1u >= IXDP_DATA_SIZE || ring->skipping)) {
 			rx_discard(ring, buf, done);
+			n = n < --room ? n : room;
 			continue;
 		}
 		pool_handover(ring->pool, buf, OWNER_RING, OWNER_CALLER);

@@ -294,6 +294,63 @@ static void frame_over_several_buffers_is_dropped_whole(void **state) {
 	rig_close(&rig);
 }
 
+/* Where the driver has its ring: a software NIC sees virtual addresses. */
+static struct desc *ring_of_queue_0(void) {
+	return (struct desc *)((uint64_t)softnic_peek(rig.nic, REG_RDBAH) << 32 |
+			       softnic_peek(rig.nic, REG_RDBAL));
+}
+
+/* Found by fuzz_driver: a NIC that claims more than a buffer holds had it handed out. */
+static void length_beyond_the_buffer_is_dropped(void **state) {
+	static const uint64_t lengths[] = {2047, 2048, 2049, 0xFFFF};
+	struct ixdp_pkt pkts[8];
+
+	(void)state;
+	rig_open(&rig, "", NULL);
+	for (unsigned i = 0; i < 4; i++) {
+		rig_inject(&rig, 60);
+		rig_run(&rig);
+		desc_publish(&ring_of_queue_0()[i], RXD_DD | RXD_EOP | lengths[i] << RXD_LEN_LOW);
+	}
+	assert_int_equal(ixdp_rx(rig.port, 0, pkts, 8), 2);
+	assert_int_equal(pkts[0].len, 2047);
+	assert_int_equal(pkts[1].len, 2048);
+	assert_int_equal(rig_stats(&rig).rx_oversize, 2);
+	assert_int_equal(rig_stats(&rig).rx_len_zero, 0);
+	ixdp_free(rig.pool, pkts, 2);
+	rig_close(&rig);
+}
+
+/*
+ * Found by fuzz_driver: a NIC that sets DD in every descriptor, the one behind RDT included, got
+ * buffers handed out twice, or the driver going round for ever, freeing them each time.
+ */
+static void done_everywhere_gives_each_buffer_once(void **state) {
+	static const uint64_t frame_ends[] = {RXD_EOP, 0};
+	struct ixdp_pkt pkts[3 * RING];
+	struct ixdp_config cfg = small_config(1, 0);
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++) {
+		unsigned n = 0, elsewhere;
+
+		rig_open(&rig, "", &cfg);
+		/* The pool is empty, so that nothing is refilled in between. */
+		elsewhere = ixdp_alloc(rig.pool, pkts, 2 * RING);
+		assert_int_equal(rig_available(&rig), 0);
+		for (unsigned i = 0; i < RING; i++)
+			desc_publish(&ring_of_queue_0()[i],
+				     RXD_DD | frame_ends[k] | UINT64_C(60) << RXD_LEN_LOW);
+		for (unsigned round = 0; round < 4; round++)
+			n += ixdp_rx(rig.port, 0, &pkts[elsewhere + n], 3 * RING - elsewhere - n);
+		/* Parts of a frame that never ends go back to the pool, and from there to the ring.
+		 */
+		assert_int_equal(n, k == 0 ? RING : 0);
+		ixdp_free(rig.pool, pkts, elsewhere + n);
+		rig_close(&rig);
+	}
+}
+
 /* Frames with a wrong FCS stay outside and are counted. */
 static void bad_crc_is_counted(void **state) {
 	uint8_t frame[60] = {0};
@@ -364,6 +421,8 @@ int main(void) {
 	    cmocka_unit_test(length_zero_is_counted_and_recycled),
 	    cmocka_unit_test(no_frame_is_written_beyond_its_buffer),
 	    cmocka_unit_test(frame_over_several_buffers_is_dropped_whole),
+	    cmocka_unit_test(length_beyond_the_buffer_is_dropped),
+	    cmocka_unit_test(done_everywhere_gives_each_buffer_once),
 	    cmocka_unit_test(bad_crc_is_counted),
 	    cmocka_unit_test(a_frame_marked_as_damaged_is_dropped),
 	    cmocka_unit_test(bytes_are_counted_without_fcs),
