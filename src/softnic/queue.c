@@ -59,12 +59,15 @@ uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring) {
 struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring, uint32_t index) {
 	uint64_t iova = ring->base + index * sizeof(struct desc);
 	void *desc = nic_dma_look(nic, iova, sizeof(struct desc), &ring->queue->ring_region);
+	bool outside = index >= ring->size; /* a head that was written so */
 
-	if (unlikely(!desc)) {
+	if (unlikely(!desc || outside)) {
 		nic_violation(nic, VIOLATION_STRAY_DMA, ring->base_reg,
-			      "stray DMA to descriptor %u at 0x%llx, which is not mapped", index,
-			      (unsigned long long)iova);
+			      "stray DMA to descriptor %u at 0x%llx, which is %s", index,
+			      (unsigned long long)iova,
+			      outside ? "outside the ring" : "not mapped");
 		ring->queue->hung = true;
+		return NULL;
 	}
 	return desc;
 }

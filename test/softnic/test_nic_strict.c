@@ -340,6 +340,34 @@ struct log {
 	char last[512];
 };
 
+/* A head that was written beyond the ring made the NIC work on whatever lies there. */
+static void head_outside_the_ring_touches_no_neighbour(void **state) {
+	(void)state;
+	rig_open(",strict=off");
+	rx_prepare(0, 2, ADVANCED, true);
+	wr(REG_RDH, RING + 5);
+	tx_prepare(0);
+	wr(REG_TDH, RING + 5);
+	wr(REG_DMATXCTL, rd(REG_DMATXCTL) | DMATXCTL_TE);
+	rx_enable(0);
+	wr(REG_TXDCTL, TXDCTL_ENABLE);
+	rx_on();
+	/* The neighbours' descriptors would be good ones. */
+	rx_give(1, 0, RING - 1);
+	tx_frame(1, 5, 60);
+	ring_doorbell(REG_RDT, 10);
+	ring_doorbell(REG_TDT, 10);
+	inject(60, 1);
+	step();
+	assert_int_equal(rx_status(1, 5), 0);
+	assert_false(tx_done(1, 5));
+	assert_int_equal(rig.sent, 0);
+	assert_true(softnic_violations(rig.nic) >= 2);
+	assert_non_null(strstr(softnic_last_violation(rig.nic), "descriptor 69 at"));
+	assert_non_null(strstr(softnic_last_violation(rig.nic), "outside the ring"));
+	rig_close();
+}
+
 static void on_log(enum ixdp_log_level level, const char *line, void *arg) {
 	struct log *log = arg;
 
@@ -374,6 +402,7 @@ int main(void) {
 	    cmocka_unit_test(a_queue_whose_head_was_written_stops),
 	    cmocka_unit_test(dca_bit_corrupts_whether_strict_or_not),
 	    cmocka_unit_test(stray_dma_is_reported_always_and_not_done),
+	    cmocka_unit_test(head_outside_the_ring_touches_no_neighbour),
 	    cmocka_unit_test(each_register_is_logged_once),
 	};
 
