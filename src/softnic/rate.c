@@ -4,6 +4,7 @@
 
 #include "../base/error.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -48,6 +49,7 @@ static double read_prefix(const char **text) {
 
 int ixdp_rate_parse(const char *text, struct ixdp_rate *rate) {
 	const char *rest = read_number(text, &rate->value);
+	int shown = 0;
 
 	if (rest && strcmp(rest, "%") == 0) {
 		rate->unit = IXDP_RATE_PERCENT;
@@ -56,12 +58,15 @@ int ixdp_rate_parse(const char *text, struct ixdp_rate *rate) {
 		rate->unit = strcmp(rest, "bit") == 0 ? IXDP_RATE_BIT : IXDP_RATE_PPS;
 		if (rate->unit == IXDP_RATE_PPS && strcmp(rest, "pps") != 0) rest = NULL;
 	}
-	if (!rest || !isfinite(rate->value) || rate->value <= 0)
-		return ixdp_fail(EINVAL,
-				 "rate \"%.40s\": write it as 200kpps, 2.5Gbit or 33%% (a number "
-				 "above 0; k, M and G are decimal)",
-				 text);
-	return 0;
+	if (rest && isfinite(rate->value) && rate->value > 0)
+		return 0;
+	/* Up to the first byte that would break the line. */
+	while (shown < 40 && isprint((unsigned char)text[shown]))
+		shown++;
+	return ixdp_fail(EINVAL,
+			 "rate \"%.*s\": write it as 200kpps, 2.5Gbit or 33%% (a number above 0; "
+			 "k, M and G are decimal)",
+			 shown, text);
 }
 
 int ixdp_rate_pps(const struct ixdp_rate *rate, unsigned size, double *pps) {

@@ -70,6 +70,18 @@ static void nonsense_is_refused_with_an_example(void **state) {
 	assert_int_equal(ixdp_rate_parse(digits, &(struct ixdp_rate){0}), -EINVAL);
 }
 
+/* Found by fuzz_name. */
+static void refusal_of_a_rate_is_one_line(void **state) {
+	struct ixdp_rate rate;
+
+	(void)state;
+	assert_int_equal(ixdp_rate_parse("5k\npps", &rate), -EINVAL);
+	assert_non_null(strstr(ixdp_error(), "rate \"5k\":"));
+	assert_null(strchr(ixdp_error(), '\n'));
+	assert_int_equal(ixdp_rate_parse("\x1b[2J", &rate), -EINVAL);
+	assert_null(strchr(ixdp_error(), '\x1b'));
+}
+
 static double pps_of(const char *text, unsigned size) {
 	struct ixdp_rate rate;
 	double pps;
@@ -210,6 +222,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(rates_are_read),
 	    cmocka_unit_test(nonsense_is_refused_with_an_example),
+	    cmocka_unit_test(refusal_of_a_rate_is_one_line),
 	    cmocka_unit_test(rates_count_what_is_on_the_wire),
 	    cmocka_unit_test(more_than_the_line_carries_is_reported),
 	    cmocka_unit_test(one_second_has_as_many_frames_as_the_rate_says),
