@@ -3,7 +3,8 @@
 # The Debian packages that ixdp needs, and how to get them. To be sourced.
 
 build_packages=(gcc libc6-dev cmake ninja-build pkgconf libpci-dev libpcap-dev libjson-c-dev)
-test_packages=(libcmocka-dev g++ mandoc clang-format clang-tidy shellcheck patch)
+test_packages=(libcmocka-dev g++ mandoc clang clang-format clang-tidy libclang-rt-14-dev shellcheck
+	patch)
 
 # Makes sure that all packages named are here: as root installs what is missing, and needs no network
 # if nothing is; as anybody else names it.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds ixdp three times (release; ASan and UBSan; TSan) and runs lint and all tests in one ctest.
+# Builds ixdp three times (release; ASan and UBSan; TSan) and runs lint, all tests, and a short run of
+# the fuzz targets (which need clang) in one ctest.
 # As root it first installs what is missing and sets up huge pages; nobody else needs either.
 # usage: test/run.sh [ctest options], such as -R REGEX
 set -euo pipefail
@@ -26,6 +27,8 @@ mkdir -p "$all"
 {
 	echo "add_test([=[lint]=] [=[$PWD/test/lint.sh]=] [=[$PWD/build]=])"
 	echo 'set_tests_properties(lint PROPERTIES TIMEOUT 600)'
+	echo "add_test([=[fuzz]=] [=[$PWD/test/fuzz/run.sh]=])"
+	echo 'set_tests_properties(fuzz PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)'
 	for folder in build build-asan build-tsan; do
 		echo "subdirs([=[$PWD/$folder]=])"
 	done
