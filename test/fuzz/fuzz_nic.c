@@ -97,7 +97,7 @@ static void start_queue(struct input *in, bool rx) {
 
 static void write_descriptors(struct input *in) {
 	struct desc *ring = (struct desc *)memory[input_u8(in) % REGIONS];
-	unsigned at = input_u8(in), count = 1 + input_u8(in) % 64;
+	unsigned at = input_u16(in), count = 1 + input_u8(in) % 64;
 	uint64_t addr = some_iova(in), bits = input_u32(in), len = input_u16(in);
 	bool plausible = bits & 1;
 

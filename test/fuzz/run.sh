@@ -48,7 +48,7 @@ if ! { cmake --preset fuzz && cmake --build --preset fuzz; } >"$scratch/build" 2
 fi
 mkdir -p "$findings"
 
-# fuzz TARGET: one line of verdict; of a failure the end of the log before.
+# fuzz TARGET: one line of verdict; of a failure what was found before.
 fuzz() {
 	local corpus=$scratch/$1 log=$scratch/$1.log
 	local options=(-artifact_prefix="$findings/$1-" -rss_limit_mb=1024 -timeout=60 -print_final_stats=1)
@@ -63,7 +63,7 @@ fuzz() {
 	mkdir "$corpus"
 	if ! ASAN_OPTIONS=quarantine_size_mb=32 "build-fuzz/test/fuzz/fuzz_$1" "${options[@]}" "$corpus" \
 		"test/fuzz/seeds/$1" >"$log" 2>&1 </dev/null; then
-		tail -n 40 "$log"
+		grep -vP '^(INFO: |#\d+\t|\s*(=>)?0x[0-9a-f]+: |Shadow byte|  [A-Z].*: +[0-9a-f]{2} )' "$log" | head -n 80
 		echo "failed $1: the input is in $findings"
 		return 1
 	fi
