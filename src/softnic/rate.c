@@ -58,8 +58,7 @@ int ixdp_rate_parse(const char *text, struct ixdp_rate *rate) {
 		rate->unit = strcmp(rest, "bit") == 0 ? IXDP_RATE_BIT : IXDP_RATE_PPS;
 		if (rate->unit == IXDP_RATE_PPS && strcmp(rest, "pps") != 0) rest = NULL;
 	}
-	if (rest && isfinite(rate->value) && rate->value > 0)
-		return 0;
+	if (rest && isfinite(rate->value) && rate->value > 0) return 0;
 	/* Up to the first byte that would break the line. */
 	while (shown < 40 && isprint((unsigned char)text[shown]))
 		shown++;

@@ -104,8 +104,7 @@ static uint32_t card_read32(struct ixdp_bus *bus, uint32_t reg) {
 	card.now_ns += NS_PER_READ;
 	value = healthy(reg);
 	for (unsigned i = 0; i < card.n_stuck; i++)
-		if (card.stuck[i].reg == reg)
-			value = card.stuck[i].value;
+		if (card.stuck[i].reg == reg) value = card.stuck[i].value;
 	card.reads++;
 	while (card.next_lie < card.n_lies && card.lies[card.next_lie].at <= card.reads)
 		tell_lie(&value);
@@ -124,15 +123,12 @@ static volatile uint32_t *card_doorbell(struct ixdp_bus *bus, uint32_t reg) {
 }
 
 /* Ring memory is whole pages: what the rings do not need of it is nobody's. */
-static bool is_ring_memory(const struct dma_mem *mem) {
-	return mem->size < DMA_HUGE_PAGE;
-}
+static bool is_ring_memory(const struct dma_mem *mem) { return mem->size < DMA_HUGE_PAGE; }
 
 static int card_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table) {
 	unsigned i = 0;
 
-	if (card.fail_map)
-		return ixdp_fail(ENOMEM, "%s: cannot map", bus->name);
+	if (card.fail_map) return ixdp_fail(ENOMEM, "%s: cannot map", bus->name);
 	while (i < MAX_MAPPED && card.mapped[i])
 		i++;
 	MUST(i < MAX_MAPPED, "too many mappings");
@@ -148,13 +144,11 @@ static void card_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) {
 	(void)bus;
 	ASAN_UNPOISON_MEMORY_REGION(mem->addr, mem->size);
 	for (unsigned i = 0; i < MAX_MAPPED; i++)
-		if (card.mapped[i] == mem)
-			card.mapped[i] = NULL;
+		if (card.mapped[i] == mem) card.mapped[i] = NULL;
 }
 
 static int card_dma_enable(struct ixdp_bus *bus, bool on) {
-	if (on && card.fail_dma)
-		return ixdp_fail(EIO, "%s: no bus mastering", bus->name);
+	if (on && card.fail_dma) return ixdp_fail(EIO, "%s: no bus mastering", bus->name);
 	card.dma = on;
 	return 0;
 }
@@ -232,9 +226,7 @@ void card_end(void) {
 		MUST(!card.mapped[i], "memory stays mapped");
 }
 
-void card_allow_reads(unsigned reads) {
-	card.reads_left = reads;
-}
+void card_allow_reads(unsigned reads) { card.reads_left = reads; }
 
 /* --- rings, as the driver has set them up ------------------------------------------------------
  */
@@ -264,8 +256,7 @@ static bool find_ring(struct ring *ring, bool rx, unsigned n) {
 	const uint32_t *regs = &card.regs[first / 4];
 	uint64_t base = (uint64_t)regs[1] << 32 | regs[0];
 
-	if (base == 0)
-		return false;
+	if (base == 0) return false;
 	*ring = (struct ring){
 	    .desc = (struct desc *)base,
 	    .size = regs[2] / sizeof(struct desc),
@@ -292,10 +283,8 @@ void card_check(void) {
 	struct ring ring;
 
 	for (unsigned n = 0; n < 3; n++) {
-		if (find_ring(&ring, true, n))
-			check_ring(&ring);
-		if (find_ring(&ring, false, n))
-			check_ring(&ring);
+		if (find_ring(&ring, true, n)) check_ring(&ring);
+		if (find_ring(&ring, false, n)) check_ring(&ring);
 	}
 }
 
@@ -307,14 +296,12 @@ void card_receive(struct input *in) {
 	uint16_t len = 60 + input_u16(in) % 1459;
 	struct ring ring;
 
-	if (!pick_ring(&ring, in, true) || ring.head >= ring.size)
-		return;
+	if (!pick_ring(&ring, in, true) || ring.head >= ring.size) return;
 	for (; n > 0 && ring.head != ring.tail; n--) {
 		uint64_t addr = le64toh(ring.desc[ring.head].qw0);
 
 		/* Unless it was scribbled on it is a buffer's. */
-		if (is_mapped(addr, len, false))
-			memset((void *)addr, n, len);
+		if (is_mapped(addr, len, false)) memset((void *)addr, n, len);
 		desc_publish(&ring.desc[ring.head],
 			     RXD_DD | RXD_EOP | (uint64_t)len << RXD_LEN_LOW);
 		ring.head = (ring.head + 1) % ring.size;
@@ -326,20 +313,17 @@ void card_scribble(struct input *in) {
 	unsigned how = input_u8(in);
 	struct ring ring;
 
-	if (!pick_ring(&ring, in, how & 1))
-		return;
+	if (!pick_ring(&ring, in, how & 1)) return;
 
 	unsigned at = input_u8(in), n = how & 2 ? 1 : 1 + input_u8(in) % ring.size;
 	uint64_t qw1 = input_number(in, 8);
 	uint64_t qw0 = how & 4 ? input_number(in, 8) : 0;
 
-	if (how & 8)
-		qw1 = ring.rx ? qw1 | RXD_DD : qw1 | TXD_DD;
+	if (how & 8) qw1 = ring.rx ? qw1 | RXD_DD : qw1 | TXD_DD;
 	for (unsigned i = 0; i < n; i++) {
 		struct desc *d = &ring.desc[(at + i) % ring.size];
 
-		if (how & 4)
-			d->qw0 = qw0;
+		if (how & 4) d->qw0 = qw0;
 		desc_publish(d, qw1);
 	}
 }

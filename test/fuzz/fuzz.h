@@ -27,17 +27,11 @@ static inline uint64_t input_number(struct input *in, unsigned bytes) {
 	return number;
 }
 
-static inline uint8_t input_u8(struct input *in) {
-	return (uint8_t)input_number(in, 1);
-}
+static inline uint8_t input_u8(struct input *in) { return (uint8_t)input_number(in, 1); }
 
-static inline uint16_t input_u16(struct input *in) {
-	return (uint16_t)input_number(in, 2);
-}
+static inline uint16_t input_u16(struct input *in) { return (uint16_t)input_number(in, 2); }
 
-static inline uint32_t input_u32(struct input *in) {
-	return (uint32_t)input_number(in, 4);
-}
+static inline uint32_t input_u32(struct input *in) { return (uint32_t)input_number(in, 4); }
 
 /* Up to max bytes off the front, as an input of their own. */
 static inline struct input input_part(struct input *in, size_t max) {

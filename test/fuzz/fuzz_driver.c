@@ -64,8 +64,7 @@ static void receive(struct input *in) {
 	struct ixdp_pkt *pkts = &held[n_held];
 	int got;
 
-	if (n > MAX_HELD - n_held)
-		n = MAX_HELD - n_held;
+	if (n > MAX_HELD - n_held) n = MAX_HELD - n_held;
 	got = ixdp_rx(port, queue, pkts, n);
 	if (queue >= cfg.rx_queues) {
 		must_explain(got);
@@ -82,8 +81,7 @@ static void send(struct input *in) {
 	unsigned queue = input_u8(in) % 4, n = input_u8(in) % 65, how = input_u8(in);
 	int taken;
 
-	if (n > n_held)
-		n = n_held;
+	if (n > n_held) n = n_held;
 	struct ixdp_pkt *pkts = &held[n_held - n];
 
 	for (unsigned i = 0; i < n; i++) {
@@ -148,16 +146,14 @@ static void control(struct input *in) {
 		ixdp_mac_get(port, mac);
 		MUST(!(mac[0] & 1), "a multicast address is ours");
 	}
-	if (err)
-		must_explain(err);
+	if (err) must_explain(err);
 }
 
 static void read_stats(void) {
 	struct ixdp_stats stats;
 	int err = ixdp_stats_get(port, &stats);
 
-	if (err)
-		must_explain(err);
+	if (err) must_explain(err);
 }
 
 /* One call of the driver, or one deed of the card. */

@@ -16,8 +16,7 @@ static uint16_t write_frame(struct input *in, uint8_t *frame, struct ixdp_frame_
 	id->generator = cfg.generator;
 	id->flow = jump & 0x80 ? input_u16(in) : 0;
 	id->seq = last_seq + (int8_t)(jump << 2) / 4;
-	if (jump & 0x40)
-		id->seq += input_number(in, 8);
+	if (jump & 0x40) id->seq += input_number(in, 8);
 	last_seq = id->seq;
 	return ixdp_frame_write(&cfg, id->flow, id->seq, frame);
 }
@@ -45,8 +44,7 @@ static void check_written(const uint8_t *frame, size_t len, const struct ixdp_fr
 static void feed(struct ixdp_frame_checker *checker, const uint8_t *frame, size_t len) {
 	uint8_t *copy = malloc(len);
 
-	if (len > 0)
-		memcpy(copy, frame, len);
+	if (len > 0) memcpy(copy, frame, len);
 	ixdp_frame_check(checker, copy, len);
 	free(copy);
 }
@@ -65,10 +63,8 @@ static void one_frame(struct input *in, struct ixdp_frame_checker *checker) {
 	}
 	len = write_frame(in, frame, &id);
 	check_written(frame, len, &id);
-	if (kind % 4 == 1)
-		check_damaged(in, frame, len);
-	if (kind % 4 == 2 && kind & 4)
-		len = input_u16(in) % (len + 1);
+	if (kind % 4 == 1) check_damaged(in, frame, len);
+	if (kind % 4 == 2 && kind & 4) len = input_u16(in) % (len + 1);
 	feed(checker, frame, len);
 }
 
@@ -78,8 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
 	struct ixdp_frame_counts counts;
 	uint64_t frames = 0, distinct = 0;
 
-	if (!checker)
-		return 0;
+	if (!checker) return 0;
 	feed(checker, data, len);
 	for (last_seq = 0; in.len > 0; frames++)
 		one_frame(&in, checker);

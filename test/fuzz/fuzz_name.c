@@ -6,7 +6,6 @@
 #include "fuzz.h"
 
 #include "bus/bus.h"
-#include "bus/pci.h"
 #include "mem/dma.h"
 #include "softnic/softnic.h"
 #include "softnic/wire.h"
@@ -43,8 +42,7 @@ void __wrap_softnic_delay_us(struct softnic *waiting, unsigned us) {
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...) {
-	if (flags & O_DIRECTORY)
-		return __real_open(path, flags);
+	if (flags & O_DIRECTORY) return __real_open(path, flags);
 	return memfd_create("capture", MFD_CLOEXEC);
 }
 
@@ -71,17 +69,21 @@ static void open_port(const char *text) {
 	     stats.available, stats.buffers);
 }
 
-static void parse_pci(const char *text) {
-	struct pci_device dev, again;
-	int err = pci_name_parse(&dev, text);
+/* There is no device at all; but an address is named in the one form that all forms become. */
+static void find_pci(const char *text) {
+	struct ixdp_bus *bus;
+	char first[512];
+	int err;
 
-	if (err) {
-		must_explain(err);
-		return;
-	}
-	MUST(dev.bus <= 0xFF && dev.slot <= 0x1F && dev.function <= 7, "%s", dev.name);
-	MUST(pci_name_parse(&again, dev.name) == 0, "%s", dev.name);
-	MUST(strcmp(dev.name, again.name) == 0, "%s became %s", dev.name, again.name);
+	if (strncmp(text, "soft:", 5) == 0) return;
+	err = bus_open(&bus, text, false);
+	must_explain(err);
+	if (err != -ENODEV) return;
+	snprintf(first, sizeof(first), "%s", ixdp_error());
+	char *name = strndup(first, strcspn(first, " ") - 1);
+	MUST(bus_open(&bus, name, false) == -ENODEV, "%s: %s", name, ixdp_error());
+	MUST(strcmp(first, ixdp_error()) == 0, "%s became %s", first, ixdp_error());
+	free(name);
 }
 
 static void parse_soft(const char *text) {
@@ -118,8 +120,7 @@ static void parse_rate(const char *text) {
 		err = ixdp_rate_pps(&rate, IXDP_FRAME_MIN, &pps);
 		MUST(pps >= 0 && pps < 14880953, "%g packets per second", pps);
 	}
-	if (err)
-		must_explain(err);
+	if (err) must_explain(err);
 }
 
 /* The NIC gets faults out of names, whose control characters were refused before. */
@@ -127,11 +128,9 @@ static void set_fault(char *text) {
 	int err;
 
 	for (char *c = text; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
+		if (iscntrl((unsigned char)*c)) *c = '?';
 	err = softnic_fault(nic, text);
-	if (err)
-		must_explain(err);
+	if (err) must_explain(err);
 	softnic_step(nic, 1);
 	MUST(softnic_fault(nic, "none") == 0, "%s", ixdp_error());
 }
@@ -140,12 +139,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
 	int fds = next_fd();
 	char *text, *soft;
 
-	if (len == 0)
-		return 0;
+	if (len == 0) return 0;
 	text = strndup((const char *)data + 1, len - 1);
 	switch (data[0]) {
 	case 'p':
-		parse_pci(text);
+		find_pci(text);
 		break;
 	case 'n':
 		parse_soft(text);

@@ -72,8 +72,7 @@ static uint32_t some_register(struct input *in) {
 	};
 	unsigned which = input_u8(in);
 
-	if (which >= sizeof(regs) / sizeof(regs[0]))
-		return input_u32(in);
+	if (which >= sizeof(regs) / sizeof(regs[0])) return input_u32(in);
 	return regs[which] + strides[which] * (input_u8(in) % 3);
 }
 
@@ -87,8 +86,7 @@ static void start_queue(struct input *in, bool rx) {
 	softnic_write32(nic, rx ? REG_N(RDBAH, n) : REG_N(TDBAH, n), base >> 32);
 	softnic_write32(nic, rx ? REG_N(RDLEN, n) : REG_N(TDLEN, n), len);
 	softnic_write32(nic, rx ? REG_N(RDH, n) : REG_N(TDH, n), 0);
-	if (rx)
-		softnic_write32(nic, REG_N(SRRCTL, n), input_u32(in) & (1 << 25 | 1 << 28 | 0x1F));
+	if (rx) softnic_write32(nic, REG_N(SRRCTL, n), input_u32(in) & (1 << 25 | 1 << 28 | 0x1F));
 	softnic_write32(nic, rx ? REG_N(RXDCTL, n) : REG_N(TXDCTL, n), RXDCTL_ENABLE);
 	softnic_write32(nic, REG_DMATXCTL, DMATXCTL_TE);
 	softnic_write32(nic, REG_FCTRL, FCTRL_UPE | FCTRL_MPE | FCTRL_BAM);
@@ -101,8 +99,7 @@ static void write_descriptors(struct input *in) {
 	uint64_t addr = some_iova(in), bits = input_u32(in), len = input_u16(in);
 	bool plausible = bits & 1;
 
-	if (plausible)
-		bits = (bits & 0x3F000000) | TXD_DEXT | TXD_DTYP_DATA | TXD_IFCS;
+	if (plausible) bits = (bits & 0x3F000000) | TXD_DEXT | TXD_DTYP_DATA | TXD_IFCS;
 	for (unsigned i = 0; i < count; i++)
 		ring[(at + i) % (PAGES * PAGE / sizeof(*ring))] =
 		    (struct desc){htole64(addr + (plausible ? 64 * i : 0)),
@@ -130,8 +127,7 @@ static void inject(struct input *in) {
 	uint8_t *exact = malloc(len + 1);
 
 	memset(exact, how, len);
-	if (len > 14)
-		exact[14] = input_u8(in) % 3;
+	if (len > 14) exact[14] = input_u8(in) % 3;
 	if (how & 1)
 		softnic_inject(nic, exact, len);
 	else
@@ -230,8 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
 
 	held = 0;
 	MUST(softnic_open(&nic, names[kind]) == 0, "%s", ixdp_error());
-	if (kind == 0)
-		softnic_tap(nic, on_sent, NULL);
+	if (kind == 0) softnic_tap(nic, on_sent, NULL);
 	softnic_bus_master(nic, true);
 	for (unsigned i = 0; i < REGIONS; i++) {
 		memset(memory[i], 0, PAGES * PAGE);

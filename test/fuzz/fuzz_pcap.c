@@ -31,8 +31,7 @@ static bool play_one(struct wire *wire, uint64_t now) {
 	size_t len = 0, len_again = 0;
 	const uint8_t *frame = wire->ops->peek(wire, now, &len, &bad_crc);
 
-	if (!frame)
-		return false;
+	if (!frame) return false;
 	MUST(wire->ops->peek(wire, now, &len_again, &bad_crc_again) == frame, "peek has moved");
 	MUST(len == len_again && !bad_crc && !bad_crc_again, "%zu, %zu bytes", len, len_again);
 	MUST(len >= IXDP_FRAME_MIN && len <= IXDP_FRAME_MAX, "a frame of %zu bytes", len);
@@ -48,11 +47,9 @@ static void play(struct wire *wire, const uint8_t *data, size_t len, unsigned ho
 
 	/* Time runs ever faster, so that gaps of any length end. */
 	for (unsigned i = 0; i < MAX_PEEKS; i++, now += now >> (how & 8 ? 3 : 12)) {
-		if (i == 3 && how & 16)
-			write_file(data + len / 2, len - len / 2);
+		if (i == 3 && how & 16) write_file(data + len / 2, len - len / 2);
 		played += play_one(wire, now);
-		if (now >> 60)
-			break;
+		if (now >> 60) break;
 	}
 	wire->ops->stats(wire, &stats);
 	MUST(stats.to_port_packets == played && stats.from_port_packets == played, "%llu of %llu",
@@ -72,8 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
 	char text[80];
 	int err;
 
-	if (len == 0)
-		return 0;
+	if (len == 0) return 0;
 	write_file(data + 1, len - 1);
 	snprintf(text, sizeof(text), "p,peer=pcap:/proc/self/fd/%d%s", file, rates[how % 4]);
 	MUST(softnic_name_parse(&name, text) == 0, "%s", text);
