@@ -113,12 +113,13 @@ int main(int argc, char **argv) {
 	    .parser = parse_option,
 	    .children = children,
 	    .args_doc = "[DEV [DEV]]",
-	    .doc = "Forwards packets between two ports, or from one port back out of it.\n\n"
-		   "DEV is the PCI address of an Intel 82599 (0000:03:00.0) or a software port "
-		   "(soft:NAME[,key=value...]). Without any it forwards between soft:a,peer=gen "
-		   "and soft:b,peer=gen.\v"
-		   "It ends at --duration, --count, SIGINT or SIGTERM, and when all that its "
-		   "software ports' wires send is through.",
+	    .doc =
+		"Forwards packets between two ports, or from one port back out of it.\n\n"
+		"DEV is the PCI address of an Intel 82599 (0000:03:00.0) or a software port "
+		"(soft:NAME[,key=value...]). Without any it forwards between soft:a,peer=gen "
+		"and soft:b,peer=gen.\v"
+		"It ends at --duration, --count, SIGINT, SIGTERM or SIGHUP, and when all that its "
+		"software ports' wires send is through.",
 	};
 	static struct path paths[REPORT_MAX_PORTS * IXDP_MAX_RX_QUEUES];
 	struct arguments args = {0};

@@ -245,12 +245,13 @@ int main(int argc, char **argv) {
 	    .parser = parse_option,
 	    .children = children,
 	    .args_doc = "DEV",
-	    .doc = "Sends numbered test frames, and checks what comes back.\n\n"
-		   "DEV is the PCI address of an Intel 82599 (0000:03:00.0) or a software port "
-		   "(soft:NAME[,key=value...]).\v"
-		   "It ends at --duration, --count, SIGINT or SIGTERM. With several TX queues "
-		   "each sends a sequence of its own, batches in turn. --dry-run shows source "
-		   "address 00:00:00:00:00:00 unless given one.",
+	    .doc =
+		"Sends numbered test frames, and checks what comes back.\n\n"
+		"DEV is the PCI address of an Intel 82599 (0000:03:00.0) or a software port "
+		"(soft:NAME[,key=value...]).\v"
+		"It ends at --duration, --count, SIGINT, SIGTERM or SIGHUP. With several TX queues "
+		"each sends a sequence of its own, batches in turn. --dry-run shows source "
+		"address 00:00:00:00:00:00 unless given one.",
 	};
 	static struct pktgen gen;
 	struct arguments args = {

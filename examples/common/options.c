@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,10 +165,15 @@ static void print_version(FILE *stream, struct argp_state *state) {
 	fprintf(stream, "%s %s\n", program_invocation_short_name, ixdp_version());
 }
 
+static atomic_bool error_logged;
+
+bool options_error_logged(void) { return atomic_load(&error_logged); }
+
 static void log_line(enum ixdp_log_level level, const char *line, void *arg) {
 	static const char *const names[] = {"error", "warning", "info", "debug"};
 
 	(void)arg;
+	if (level == IXDP_LOG_ERROR) atomic_store(&error_logged, true);
 	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, names[level], line);
 }
 

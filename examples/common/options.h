@@ -33,6 +33,9 @@ extern const struct argp options_argp;
  */
 void options_parse(const struct argp *argp, int argc, char **argv, void *input);
 
+/* The library has logged an error, which is a failure even where no call returned one. */
+bool options_error_logged(void);
+
 /* Ends the process for wrong usage. The line, on stderr, begins with the name of the option. */
 _Noreturn void options_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -57,8 +57,10 @@ static void catch_signals(void) {
 
 	sigaction(SIGINT, &count, NULL);
 	sigaction(SIGTERM, &count, NULL);
+	sigaction(SIGHUP, &count, NULL); /* a session that ends must not leave a card running */
 	/* A reader that has gone is an error of the next write, not the end without closing. */
 	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL); /* likewise a file that may not grow */
 }
 
 static void close_ports(struct run *run) {
@@ -178,13 +180,14 @@ static bool is_over(const struct run *run) {
 }
 
 /* What is under way shall not be waited for any longer. */
-static bool is_given_up(const struct run *run) {
+static bool is_given_up(struct run *run) {
 	if (signals > run->end_signals) return true;
 	if (run->now_ns - run->idle_ns < (uint64_t)STUCK_MS * MS &&
 	    run->now_ns - run->end_ns < (uint64_t)DRAIN_MS * MS)
 		return false;
 	report_error("frames are still under way after %.1f s: given up",
 		     (double)(run->now_ns - run->end_ns) / 1e9);
+	run->failed = true;
 	return true;
 }
 
@@ -225,6 +228,7 @@ int run_close(struct run *run) {
 	/* Closing has its own limits; cut short it would leave a card in a state of its own. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	close_ports(run);
-	return run->failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run->failed || options_error_logged() ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -22,7 +22,8 @@ enum {
 
 /* How a port shall be. Set it up with ixdp_config_init(), then change what shall differ. */
 struct ixdp_config {
-	unsigned rx_queues; /* 0 to IXDP_MAX_RX_QUEUES; 0: the port only sends */
+	unsigned rx_queues; /* 0 to IXDP_MAX_RX_QUEUES; 0: the port only sends; all frames go to
+				queue 0 so far, as nothing spreads them */
 	unsigned tx_queues; /* 0 to IXDP_MAX_TX_QUEUES; 0: the port only receives */
 	unsigned
 	    rx_ring; /* descriptors per RX ring: a power of two, IXDP_MIN_RING to IXDP_MAX_RING */
@@ -73,8 +74,9 @@ IXDP_API int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pk
  * pkts: n elements. Buffers must come from the port's pool; whole frames only.
  * Returns how many elements were taken, from the front: those are the port's and return to the pool
  * when sent. The rest stays the caller's. Fewer than n: the ring is full.
- * -EINVAL: no such queue; or, when the first element is at fault, its len is 0 or above
- * IXDP_DATA_SIZE or its IXDP_PKT_CONTD is set (a later one ends the batch in front of it).
+ * -EINVAL: no such queue; or, when the first element is at fault, it has less than 17 bytes (the
+ * NIC pads to 60, but not from less), ends behind its buffer (headroom + len above IXDP_HEADROOM +
+ * IXDP_DATA_SIZE), or has IXDP_PKT_CONTD set. A later one at fault ends the batch in front of it.
  * One thread at a time per queue.
  */
 IXDP_API int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
@@ -143,7 +145,9 @@ struct ixdp_stats {
 
 /*
  * Totals since open. The NIC's counters clear when read: the port keeps 64-bit totals, and is their
- * only reader. Any thread; between threads that send or receive, a snapshot. Returns 0 or -ENODEV.
+ * only reader. Call it at least every 30 s: at 10 Gbit/s the NIC's octet counter, of 36 bits, is
+ * full after 55 s, and stays so. Any thread; between threads that send or receive, a snapshot.
+ * Returns 0 or -ENODEV.
  */
 IXDP_API int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats);
 

@@ -330,7 +330,8 @@ int ixdp_promiscuous_set(struct ixdp_port *port, bool on) {
 		reg_write(port, REG_FCTRL, filter_bits(on));
 		port->cfg.promiscuous = on;
 	}
-	return port->cfg.rx_queues > 0 ? rx_enable(port, true) : err;
+	int again = port->cfg.rx_queues > 0 ? rx_enable(port, true) : 0;
+	return err ? err : again;
 }
 
 void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]) { memcpy(mac, port->mac, 6); }

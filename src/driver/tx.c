@@ -12,6 +12,11 @@
 /* Descriptors between two with RS, aligned. A chunk of the pool, so that it is one copy. */
 enum { RS_DISTANCE = POOL_CHUNK };
 
+enum {
+	TX_MIN = 17, /* bytes: less is no valid PAYLEN of an advanced descriptor, 7.2.3.2.4 */
+	TX_END = IXDP_HEADROOM + IXDP_DATA_SIZE, /* of what a buffer holds */
+};
+
 /* What the data descriptor of a packet in one piece says besides its length, section 7.2.3.2.4. */
 #define TXD_PACKET (TXD_DTYP_DATA | TXD_DEXT | TXD_IFCS | TXD_EOP)
 
@@ -34,9 +39,9 @@ static void tx_reclaim(struct tx_ring *ring) {
 
 static int refuse(const struct ixdp_port *port, const struct ixdp_pkt *pkt) {
 	return ixdp_fail(EINVAL,
-			 "%s: packet of %u bytes, flags 0x%x, at %p: must be 1 to %u bytes "
-			 "in one element, in a buffer of the caller's",
-			 port->bus->name, pkt->len, pkt->flags, (void *)pkt->data, IXDP_DATA_SIZE);
+			 "%s: packet of %u bytes at %u, flags 0x%x: must be %u bytes or more, end "
+			 "within %u, in one element, in a buffer of the caller's",
+			 port->bus->name, pkt->len, pkt->headroom, pkt->flags, TX_MIN, TX_END);
 }
 
 int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts, unsigned n) {
@@ -62,7 +67,8 @@ int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
 		uint32_t slot = (next + taken) & mask;
 		uint64_t len = pkt->len;
 		if (unlikely(
-			len - 1 >= IXDP_DATA_SIZE || pkt->flags & IXDP_PKT_CONTD ||
+			len < TX_MIN || pkt->headroom + len > TX_END ||
+			pkt->flags & IXDP_PKT_CONTD ||
 			!pool_handover(ring->pool, ixdp_pkt_buffer(pkt), OWNER_CALLER, OWNER_RING)))
 			break;
 		buf[slot] = ixdp_pkt_buffer(pkt);

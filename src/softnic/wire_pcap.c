@@ -294,6 +294,8 @@ static int open_source(struct source *in, struct stat *file) {
 	else if (!S_ISREG(file->st_mode))
 		err =
 		    ixdp_fail(EINVAL, "%s: not a regular file: a capture is read twice", in->path);
+	else if (flock(fd, LOCK_SH | LOCK_NB)) /* shared with the stream that scan() leaves open */
+		err = ixdp_fail(EBUSY, "%s: a port captures into it", in->path);
 	else
 		err = scan(in, fd);
 	close(fd);
@@ -316,7 +318,7 @@ static int open_output(const char *path, const struct stat *in) {
 	else if (!S_ISREG(out.st_mode) && !S_ISCHR(out.st_mode))
 		err = ixdp_fail(EINVAL, "%s: not a regular file", path);
 	else if (flock(fd, LOCK_EX | LOCK_NB))
-		err = ixdp_fail(EBUSY, "%s: another port captures into it", path);
+		err = ixdp_fail(EBUSY, "%s: another port plays it or captures into it", path);
 	else if (S_ISREG(out.st_mode) && ftruncate(fd, 0))
 		err = ixdp_fail(errno, "%s: %s", path, strerror(errno));
 	if (!err) return fd;

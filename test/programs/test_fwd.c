@@ -324,6 +324,25 @@ static void sigint_ends_it_with_totals(void **state) {
 	end_by_signal(SIGINT);
 }
 
+/* A terminal that goes away must not leave a card running. */
+static void sighup_ends_it_with_totals(void **state) {
+	(void)state;
+	end_by_signal(SIGHUP);
+}
+
+/* What the library could only log has failed all the same. */
+static void a_capture_that_is_incomplete_is_a_failure(void **state) {
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "soft:a,peer=gen,count=5000",
+					     "soft:b,peer=pcap::/dev/full"));
+	assert_int_equal(program_wait(&program), 1);
+	assert_non_null(strstr(program.err.data, "/dev/full"));
+	assert_int_equal(json_int(program_final(&program, "soft:a"), "rx_packets"), 5000);
+	program_free(&program);
+}
+
 static bool has_ended(pid_t pid) {
 	siginfo_t info = {0};
 
@@ -364,7 +383,7 @@ static void a_port_that_sends_nothing_is_given_up(void **state) {
 	program_start(&program,
 		      PROGRAM_ARGS("ixdp-fwd", "--json", "--duration", "0.1",
 				   "soft:a,peer=gen,rate=20kpps", "soft:b,fault=tx-stop"));
-	assert_int_equal(program_wait(&program), 0);
+	assert_int_equal(program_wait(&program), 1);
 	assert_non_null(strstr(program.err.data, "given up"));
 	assert_int_equal(json_int(program_final(&program, "soft:b"), "tx_packets"), 0);
 	program_free(&program);
@@ -397,6 +416,8 @@ int main(void) {
 	    cmocka_unit_test(reports_when_nothing_arrives),
 	    cmocka_unit_test(sigterm_ends_it_with_totals),
 	    cmocka_unit_test(sigint_ends_it_with_totals),
+	    cmocka_unit_test(sighup_ends_it_with_totals),
+	    cmocka_unit_test(a_capture_that_is_incomplete_is_a_failure),
 	    cmocka_unit_test(another_signal_ends_the_drain),
 	    cmocka_unit_test(a_port_that_sends_nothing_is_given_up),
 	    cmocka_unit_test(survives_a_reader_that_leaves),

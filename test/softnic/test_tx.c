@@ -264,7 +264,16 @@ static void what_cannot_be_sent_is_refused_and_stays_the_callers(void **state) {
 	pkts[2].len = 0;
 	assert_int_equal(ixdp_tx(rig.port, 0, pkts, 4), 2);
 	assert_int_equal(ixdp_tx(rig.port, 0, &pkts[2], 2), -EINVAL);
-	assert_non_null(strstr(ixdp_error(), "1 to 2048"));
+	assert_non_null(strstr(ixdp_error(), "17 bytes or more"));
+	pkts[2].len = 16;
+	assert_int_equal(ixdp_tx(rig.port, 0, &pkts[2], 2), -EINVAL);
+	/* Behind its buffer begins another packet's. */
+	pkts[2].data += 1900;
+	pkts[2].headroom += 1900;
+	pkts[2].len = 149;
+	assert_int_equal(ixdp_tx(rig.port, 0, &pkts[2], 2), -EINVAL);
+	pkts[2].data -= 1900;
+	pkts[2].headroom -= 1900;
 	pkts[2].len = IXDP_DATA_SIZE + 1;
 	assert_int_equal(ixdp_tx(rig.port, 0, &pkts[2], 2), -EINVAL);
 	pkts[2].len = 60;
@@ -284,7 +293,7 @@ static void short_frames_are_padded(void **state) {
 	(void)state;
 	rig_open(&rig, "", NULL);
 	assert_int_equal(rig_make(&rig, &pkt, 1, 60, 0), 1);
-	pkt.len = 14;
+	pkt.len = 17;
 	assert_int_equal(ixdp_tx(rig.port, 0, &pkt, 1), 1);
 	rig_run(&rig);
 	assert_int_equal(rig.sent_len[0], 60);

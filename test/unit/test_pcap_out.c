@@ -99,9 +99,27 @@ static void two_ports_do_not_capture_into_one_file(void **state) {
 	struct wire *wire = plug("a,peer=pcap::out");
 
 	(void)state;
-	expect_refused("b,peer=pcap::out", EBUSY, "out: another port captures into it");
+	expect_refused("b,peer=pcap::out", EBUSY, "out: another port plays it or captures into it");
 	unplug(wire);
 	wire = plug("b,peer=pcap::out");
+	unplug(wire);
+}
+
+/* Whichever is opened first, the other would destroy it, or read what is half written. */
+static void what_one_port_plays_no_other_captures_into(void **state) {
+	struct wire *wire;
+	struct stat before, after;
+
+	(void)state;
+	write_file(PCAP_TSTAMP_PRECISION_NANO, DLT_EN10MB, mixed, no_times, 6);
+	assert_int_equal(stat("in", &before), 0);
+	wire = plug("a,peer=pcap:in");
+	expect_refused("b,peer=pcap::in", EBUSY, "in: another port plays it or captures into it");
+	assert_int_equal(stat("in", &after), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	unplug(wire);
+	wire = plug("a,peer=pcap::out");
+	expect_refused("b,peer=pcap:out", EBUSY, "out: a port captures into it");
 	unplug(wire);
 }
 
@@ -156,6 +174,7 @@ int main(void) {
 	    TEST(a_file_is_played_and_another_captured),
 	    TEST(the_file_that_is_played_is_not_overwritten),
 	    TEST(two_ports_do_not_capture_into_one_file),
+	    TEST(what_one_port_plays_no_other_captures_into),
 	    TEST(a_capture_that_cannot_be_made_is_refused),
 	    TEST(a_full_disk_is_reported_once_and_counted),
 	};
