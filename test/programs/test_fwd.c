@@ -128,6 +128,24 @@ static void ends_at_count(void **state) {
 	program_free(&program);
 }
 
+/* Buffers come back late, so the TX ring is full most of the time, and takes parts of batches. */
+static void what_a_full_ring_does_not_take_is_sent_later(void **state) {
+	struct program program;
+
+	(void)state;
+	program_start(&program,
+		      PROGRAM_ARGS("ixdp-fwd", "--json", "--ring", "64", "--batch", "20",
+				   "soft:a,peer=gen,count=3000", "soft:b,fault=dd-late:20"));
+	assert_int_equal(program_wait(&program), 0);
+	struct json_object *b = program_final(&program, "soft:b");
+
+	assert_int_equal(json_int(program_final(&program, "soft:a"), "rx_packets"), 3000);
+	assert_int_equal(json_int(b, "wire_rx_packets"), 3000);
+	assert_int_equal(json_int(b, "lost") + json_int(b, "misordered"), 0);
+	assert_int_equal(json_int(b, "tx_dropped"), 0);
+	program_free(&program);
+}
+
 /* --- capture files ------------------------------------------------------------------------ */
 
 static unsigned frame_bytes(unsigned number, uint8_t *data) {
@@ -409,6 +427,7 @@ int main(void) {
 	    cmocka_unit_test(ends_when_all_sources_are_through),
 	    cmocka_unit_test(goes_on_while_one_source_is_endless),
 	    cmocka_unit_test(ends_at_count),
+	    cmocka_unit_test(what_a_full_ring_does_not_take_is_sent_later),
 	    cmocka_unit_test(forwards_a_capture_byte_for_byte),
 	    cmocka_unit_test(intervals_add_up),
 	    cmocka_unit_test(prints_a_table),
