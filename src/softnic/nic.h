@@ -11,6 +11,7 @@
 
 #include "../base/error.h"
 #include "../driver/regs.h"
+#include "nic_regs.h"
 #include "softnic.h"
 #include "wire.h"
 
@@ -27,52 +28,32 @@ enum {
 	NIC_LATE_MAX = 1024,
 };
 
-/* --- registers: table.c ---------------------------------------------------------------------- */
+/* Protocol numbers of IP. */
+enum { NIC_TCP = 6, NIC_UDP = 17, NIC_SCTP = 132 };
 
-/*
- * Registers that the NIC honours and the driver has no use for, in the form of IXDP_REGISTERS; and
- * their fields.
- */
-/* clang-format off */
-#define NIC_REGISTERS(R) \
-	R(SWSM,       0x10140,    0,   1, 0x00000000, RW,  "8.2.3.4.9",   "software semaphore") \
-	R(SW_FW_SYNC, 0x10160,    0,   1, 0x00000000, RW,  "8.2.3.4.11",  "software-firmware synchronization") \
-	R(AUTOC,      0x042A0,    0,   1, 0xC09C6004, RW,  "8.2.3.22.19", "auto-negotiation control") \
-	R(MCSTCTRL,   0x05090,    0,   1, 0x00000000, RW,  "8.2.3.7.3",   "multicast control") \
-	R(RQSMR,      0x02300,    4,  32, 0x00000000, RW,  "8.2.3.23",    "receive queue to statistics counter") \
-	R(TQSM,       0x08600,    4,  32, 0x00000000, RW,  "8.2.3.23",    "transmit queue to statistics counter")
-
-#define NIC_FIELDS(F) \
-	F(SWSM,       SMBI,            0,  1) /* a read sets it */ \
-	F(SWSM,       SWESMBI,         1,  1) \
-	F(SW_FW_SYNC, SW_MAC_CSR,      3,  1) \
-	F(SW_FW_SYNC, FW_MAC_CSR,      8,  1) \
-	F(AUTOC,      FLU,             0,  1) \
-	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
-	F(AUTOC,      LMS,            13,  3) \
-	F(MCSTCTRL,   MO,              0,  2) \
-	F(MCSTCTRL,   MFE,             2,  1)
-
-/* Second addresses of registers: A(name, offset, stride, how many of them). */
-#define NIC_ALIASES(A) \
-	A(CTRL,       0x00004,    0,  1) \
-	A(SRRCTL,     0x02100,    4, 16) \
-	A(DCA_RXCTRL, 0x02200,    4, 16) \
-	A(RAL,        0x05400,    8, 16) \
-	A(RAH,        0x05404,    8, 16) \
-	A(QPTC,       0x06030, 0x40, 16)
-/* clang-format on */
-
+/* Packet types as a descriptor shows them, section 7.1.6.2. */
 enum {
-#define R(name, offset, stride, count, reset, access, section, what)                               \
-	REG_##name = offset, REG_##name##_STRIDE = stride, REG_##name##_COUNT = count,
-	NIC_REGISTERS(R)
-#undef R
-#define F(reg, field, low, width)                                                                  \
-	reg##_##field = (0xFFFFFFFFu >> (32 - (width))) << (low), reg##_##field##_LOW = low,
-	    NIC_FIELDS(F)
-#undef F
+	NIC_TYPE_IPV4 = 1 << 0,
+	NIC_TYPE_IPV4_OPTIONS = 1 << 1,
+	NIC_TYPE_IPV6 = 1 << 2,
+	NIC_TYPE_IPV6_EXTENSION = 1 << 3,
+	NIC_TYPE_TCP = 1 << 4,
+	NIC_TYPE_UDP = 1 << 5,
+	NIC_TYPE_SCTP = 1 << 6,
 };
+
+/* What the RSS hash was made of, as a descriptor shows it, section 7.1.6.2. */
+enum nic_rss {
+	NIC_RSS_NONE = 0,
+	NIC_RSS_TCP_IPV4 = 1,
+	NIC_RSS_IPV4 = 2,
+	NIC_RSS_TCP_IPV6 = 3,
+	NIC_RSS_IPV6 = 5,
+	NIC_RSS_UDP_IPV4 = 7,
+	NIC_RSS_UDP_IPV6 = 8,
+};
+
+/* --- registers: table.c ---------------------------------------------------------------------- */
 
 /* Causes in EICR, section 8.2.3.5.1. */
 enum { EICR_RX_MISS = 1 << 17, EICR_LSC = 1 << 20 };
@@ -150,14 +131,34 @@ struct nic_fifo {
 	size_t used; /* bytes, records included: what RXPBSIZE limits */
 };
 
+/* Where a frame's headers are. Offsets in it; 0: there is none that is whole and makes sense. */
+struct nic_headers {
+	uint16_t types; /* NIC_TYPE_IPV4 and so on */
+	uint16_t l3, l4;
+	uint16_t end;	  /* of the IP packet: what follows is padding */
+	uint8_t protocol; /* of the IP packet, even if l4 is 0 */
+	bool fragment;
+	bool tagged; /* with VLNCTRL.VET; the tag is: */
+	uint16_t tag;
+};
+
 /* A frame on its way to a ring. len without FCS. */
 struct nic_frame {
 	const uint8_t *data;
 	size_t len;
+	struct nic_headers headers;
+	uint32_t hash;
+	enum nic_rss rss;
 	unsigned queue;
 	bool bad_crc;
 	bool undersize;
 	bool inexact; /* passed a hash or a promiscuous filter only */
+};
+
+/* What the last descriptor of a frame says: advanced ones in qw0, and in the status of qw1. */
+struct nic_writeback {
+	uint64_t qw0;
+	uint64_t status; /* as in advanced descriptors, without DD and EOP */
 };
 
 /* A write-back that the dd-late fault holds back. */
@@ -217,6 +218,7 @@ enum nic_violation {
 	VIOLATION_NO_FCS,
 	VIOLATION_PAYLEN,
 	VIOLATION_RS_DISTANCE,
+	VIOLATION_UNKNOWN_MODE,
 };
 
 struct softnic {
@@ -342,7 +344,20 @@ bool nic_dma_read(struct softnic *nic, uint64_t iova, void *to, size_t len, unsi
 bool nic_dma_write(struct softnic *nic, uint64_t iova, const void *from, size_t len, unsigned *hint,
 		   uint32_t reg);
 
-/* --- rx.c, filter.c, fifo.c, tx.c, stats.c -----------------------------------------------------
+/* --- headers.c, rss.c --------------------------------------------------------------------------
+ */
+
+static inline uint16_t nic_be16(const uint8_t *at) { return at[0] << 8 | at[1]; }
+
+/* Takes a frame of at least 14 bytes apart. */
+void nic_headers_parse(const uint8_t *frame, size_t len, uint16_t vlan_type,
+		       struct nic_headers *headers);
+/* Chooses the queue of a frame whose headers are known. */
+void nic_rss(const struct softnic *nic, struct nic_frame *frame);
+void nic_write_mrqc(struct softnic *nic, unsigned n, uint32_t value);
+
+/* --- rx.c, writeback.c, filter.c, fifo.c, tx.c, stats.c
+ * -----------------------------------------------------
  */
 
 /* Each moves at most `frames` frames, and returns how many were dealt with. */
@@ -351,6 +366,11 @@ unsigned nic_tx_run(struct softnic *nic, unsigned frames, uint64_t now);
 
 /* A frame arrives and waits in the packet buffer. False: no room, and it was counted as missed. */
 bool nic_rx_arrive(struct softnic *nic, const uint8_t *frame, size_t len, bool bad_crc);
+
+void nic_writeback_of(const struct softnic *nic, const struct nic_frame *frame,
+		      struct nic_writeback *wb);
+/* The second quad word of one of its descriptors, with len bytes. */
+uint64_t nic_writeback_qw1(const struct nic_writeback *wb, bool advanced, bool last, size_t len);
 
 enum nic_match { NIC_MATCH_NONE, NIC_MATCH_EXACT, NIC_MATCH_INEXACT };
 /* What the L2 filter says to a frame of at least 14 bytes, sections 7.1.1.1 and 8.2.3.7. */

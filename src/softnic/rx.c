@@ -43,7 +43,8 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 	match = nic_filter(nic, frame->data);
 	if (match == NIC_MATCH_NONE) return FATE_FILTERED;
 	frame->inexact = match == NIC_MATCH_INEXACT;
-	frame->queue = 0;
+	nic_headers_parse(frame->data, frame->len, 0x8100, &frame->headers);
+	nic_rss(nic, frame);
 	if (nic->steer)
 		frame->queue = nic->steer(frame->data, frame->len, nic->steer_arg) % NIC_RX_QUEUES;
 	return FATE_TAKEN;
@@ -122,24 +123,10 @@ static void append_fcs(const uint8_t *frame, size_t len, bool bad, uint8_t fcs[N
 	memcpy(fcs, &crc, NIC_FCS);
 }
 
-/* The second quad word of a written-back descriptor, sections 7.1.5 and 7.1.6.2. */
-static uint64_t status_of(const struct nic_frame *frame, bool advanced, bool last, size_t len) {
-	uint64_t status = RXD_DD;
-
-	if (last) status |= RXD_EOP | (frame->inexact ? 1 << 7 : 0);
-	if (advanced) {
-		if (last && frame->bad_crc) status |= RXD_ERR_CE;
-		if (last && frame->undersize) status |= RXD_ERR_USE;
-		return status | (uint64_t)len << RXD_LEN_LOW;
-	}
-	if (last && (frame->bad_crc || frame->undersize))
-		status |= 1 << 8; /* RXE: the errors follow the 8 bits of status */
-	return status << 32 | len;
-}
-
 /* Fills one descriptor's buffer and gives it back. False: there was no descriptor in memory. */
 static bool write_part(struct softnic *nic, const struct nic_ring *ring,
-		       const struct nic_frame *frame, const uint8_t *data, size_t len, bool last) {
+		       const struct nic_frame *frame, const struct nic_writeback *wb,
+		       const uint8_t *data, size_t len, bool last) {
 	uint32_t index = *ring->head;
 	uint32_t srrctl = NIC_REG_N(nic, SRRCTL, frame->queue);
 	bool advanced = FIELD_GET(SRRCTL_DESCTYPE, srrctl) == SRRCTL_DESCTYPE_ADVANCED;
@@ -160,10 +147,10 @@ static bool write_part(struct softnic *nic, const struct nic_ring *ring,
 			      "bit 12 is set, which corrupts packets: clear it before the queue is "
 			      "enabled (8.2.3.11.1)");
 	}
-	if (advanced) __atomic_store_n(&d->qw0, 0, __ATOMIC_RELAXED);
+	if (advanced) __atomic_store_n(&d->qw0, htole64(last ? wb->qw0 : 0), __ATOMIC_RELAXED);
 	if (unlikely(nic_fault(nic, FAULT_TORN)))
-		nic_torn(nic, frame->queue, index, d, status_of(frame, advanced, last, 0));
-	nic_write_back(nic, ring, index, d, status_of(frame, advanced, last, len));
+		nic_torn(nic, frame->queue, index, d, nic_writeback_qw1(wb, advanced, last, 0));
+	nic_write_back(nic, ring, index, d, nic_writeback_qw1(wb, advanced, last, len));
 	*ring->head = nic_ring_next(ring, index);
 	return true;
 }
@@ -179,7 +166,9 @@ static void deliver(struct softnic *nic, const struct nic_ring *ring,
 	size_t size = buffer_size(nic, frame->queue);
 	size_t total = stored_size(nic, frame);
 	const uint8_t *data = frame->data;
+	struct nic_writeback wb;
 
+	nic_writeback_of(nic, frame, &wb);
 	if (unlikely(is_len_zero(nic))) total = 0;
 	if (unlikely(total > frame->len)) {
 		memcpy(nic->scratch, frame->data, frame->len);
@@ -189,7 +178,8 @@ static void deliver(struct softnic *nic, const struct nic_ring *ring,
 	for (size_t done = 0;;) {
 		size_t part = total - done < size ? total - done : size;
 
-		if (!write_part(nic, ring, frame, data + done, part, done + part == total)) return;
+		if (!write_part(nic, ring, frame, &wb, data + done, part, done + part == total))
+			return;
 		done += part;
 		if (done == total) break;
 	}

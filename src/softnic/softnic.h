@@ -83,10 +83,9 @@ bool softnic_inject(struct softnic *nic, const void *frame, size_t len);
 bool softnic_inject_bad_crc(struct softnic *nic, const void *frame, size_t len);
 
 /*
- * Chooses the receive queue of a frame, until the NIC spreads frames by itself; NULL: queue 0. May
- * be asked again about a frame that had to wait.
- * Called under the NIC's lock, as the other callbacks of a test (but softnic_hooks.access) are:
- * they must not call the NIC.
+ * Chooses the receive queue of a frame instead of the NIC, which has RSS for it; NULL: the NIC
+ * does. May be asked again about a frame that had to wait. Called under the NIC's lock, as the
+ * other callbacks of a test (but softnic_hooks.access) are: they must not call the NIC.
  */
 void softnic_steer(struct softnic *nic,
 		   unsigned (*queue_of)(const uint8_t *frame, size_t len, void *arg), void *arg);

@@ -56,6 +56,7 @@ static const struct {
     {ID_EIMC_EX, 0, NULL, nic_write_eimc_ex},
     {ID_FCTRL, 0, NULL, nic_write_fctrl},
     {ID_RAH, 0, NULL, nic_write_rah},
+    {ID_MRQC, 0, NULL, nic_write_mrqc},
     {ID_RDBAL, ~(uint32_t)RDBAL_BASE, NULL, NULL},
     {ID_RDLEN, ~(uint32_t)RDLEN_LEN, NULL, NULL},
     {ID_RDH, 0, NULL, nic_write_rdh},

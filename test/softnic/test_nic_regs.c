@@ -263,6 +263,9 @@ static void aliases_are_the_same_register(void **state) {
 	    {0x02200, 4, REG_DCA_RXCTRL, REG_DCA_RXCTRL_STRIDE, 16},
 	    {0x05400, 8, REG_RAL, REG_RAL_STRIDE, 16},
 	    {0x05404, 8, REG_RAH, REG_RAH_STRIDE, 16},
+	    {0x05818, 0, REG_MRQC, 0, 1},
+	    {0x05C00, 4, REG_RETA, REG_RETA_STRIDE, 32},
+	    {0x05C80, 4, REG_RSSRK, REG_RSSRK_STRIDE, 10},
 	};
 
 	(void)state;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Registers that the NIC honours and the driver has no use for, in the form of IXDP_REGISTERS;
+ * their fields; and the second addresses that some registers have.
+ */
+#pragma once
+
+#include "../driver/regs.h"
+
+/* clang-format off */
+#define NIC_REGISTERS(R) \
+	R(SWSM,       0x10140,    0,   1, 0x00000000, RW,  "8.2.3.4.9",   "software semaphore") \
+	R(SW_FW_SYNC, 0x10160,    0,   1, 0x00000000, RW,  "8.2.3.4.11",  "software-firmware synchronization") \
+	R(AUTOC,      0x042A0,    0,   1, 0xC09C6004, RW,  "8.2.3.22.19", "auto-negotiation control") \
+	R(MCSTCTRL,   0x05090,    0,   1, 0x00000000, RW,  "8.2.3.7.3",   "multicast control") \
+	R(MRQC,       0x0EC80,    0,   1, 0x00000000, RW,  "8.2.3.7.12",  "multiple receive queues command") \
+	R(RETA,       0x0EB00,    4,  32, 0x00000000, RW,  "8.2.3.7.15",  "redirection table") \
+	R(RSSRK,      0x0EB80,    4,  10, 0x00000000, RW,  "8.2.3.7.14",  "RSS random key") \
+	R(RXCSUM,     0x05000,    0,   1, 0x00000000, RW,  "8.2.3.7.5",   "receive checksum control") \
+	R(RQSMR,      0x02300,    4,  32, 0x00000000, RW,  "8.2.3.23",    "receive queue to statistics counter") \
+	R(TQSM,       0x08600,    4,  32, 0x00000000, RW,  "8.2.3.23",    "transmit queue to statistics counter")
+
+#define NIC_FIELDS(F) \
+	F(SWSM,       SMBI,            0,  1) /* a read sets it */ \
+	F(SWSM,       SWESMBI,         1,  1) \
+	F(SW_FW_SYNC, SW_MAC_CSR,      3,  1) \
+	F(SW_FW_SYNC, FW_MAC_CSR,      8,  1) \
+	F(AUTOC,      FLU,             0,  1) \
+	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
+	F(AUTOC,      LMS,            13,  3) \
+	F(MCSTCTRL,   MO,              0,  2) \
+	F(MCSTCTRL,   MFE,             2,  1) \
+	F(MRQC,       MRQE,            0,  4) \
+	F(MRQC,       TCP_IPV4,       16,  1) \
+	F(MRQC,       IPV4,           17,  1) \
+	F(MRQC,       IPV6,           20,  1) \
+	F(MRQC,       TCP_IPV6,       21,  1) \
+	F(MRQC,       UDP_IPV4,       22,  1) \
+	F(MRQC,       UDP_IPV6,       23,  1) \
+	F(RETA,       ENTRY0,          0,  4) \
+	F(RETA,       ENTRY1,          8,  4) \
+	F(RETA,       ENTRY2,         16,  4) \
+	F(RETA,       ENTRY3,         24,  4) \
+	F(RXCSUM,     IPPCSE,         12,  1) \
+	F(RXCSUM,     PCSD,           13,  1)
+
+/* Second addresses of registers: A(name, offset, stride, how many of them). */
+#define NIC_ALIASES(A) \
+	A(CTRL,       0x00004,    0,  1) \
+	A(SRRCTL,     0x02100,    4, 16) \
+	A(DCA_RXCTRL, 0x02200,    4, 16) \
+	A(RAL,        0x05400,    8, 16) \
+	A(RAH,        0x05404,    8, 16) \
+	A(MRQC,       0x05818,    0,  1) \
+	A(RETA,       0x05C00,    4, 32) \
+	A(RSSRK,      0x05C80,    4, 10) \
+	A(QPTC,       0x06030, 0x40, 16)
+/* clang-format on */
+
+enum {
+#define R(name, offset, stride, count, reset, access, section, what)                               \
+	REG_##name = offset, REG_##name##_STRIDE = stride, REG_##name##_COUNT = count,
+	NIC_REGISTERS(R)
+#undef R
+#define F(reg, field, low, width)                                                                  \
+	reg##_##field = (0xFFFFFFFFu >> (32 - (width))) << (low), reg##_##field##_LOW = low,
+	    NIC_FIELDS(F)
+#undef F
+};
+
+/* MRQC.MRQE, section 8.2.3.7.12. */
+enum { MRQC_MRQE_NONE = 0, MRQC_MRQE_RSS = 1 };

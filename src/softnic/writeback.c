@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the descriptors of a received frame say of it, sections 7.1.5 and 7.1.6.2. Nothing but DD
+ * and the length is said before the last one.
+ */
+#include "nic.h"
+
+/* Bits of the status: the same in both kinds of descriptors. */
+enum { STATUS_PIF = 1 << 7 };
+
+/* Errors of legacy descriptors follow the 8 bits of status. */
+enum { LEGACY_RXE = 1 << 8 };
+
+void nic_writeback_of(const struct softnic *nic, const struct nic_frame *frame,
+		      struct nic_writeback *wb) {
+	const struct nic_headers *h = &frame->headers;
+	bool damaged = frame->bad_crc || frame->undersize;
+	uint32_t word = 0;
+
+	wb->status = frame->inexact ? STATUS_PIF : 0;
+	if (frame->bad_crc) wb->status |= RXD_ERR_CE;
+	if (frame->undersize) wb->status |= RXD_ERR_USE;
+
+	wb->qw0 = (uint64_t)(damaged ? 0 : h->types) << 4;
+	/* The same word is either the hash or the identification of IPv4. */
+	if (NIC_REG(nic, RXCSUM) & RXCSUM_PCSD) {
+		wb->qw0 |= frame->rss;
+		word = frame->hash;
+	} else if (h->types & NIC_TYPE_IPV4) {
+		word = nic_be16(frame->data + h->l3 + 4);
+	}
+	wb->qw0 |= (uint64_t)word << 32;
+}
+
+uint64_t nic_writeback_qw1(const struct nic_writeback *wb, bool advanced, bool last, size_t len) {
+	uint64_t status = RXD_DD | (last ? RXD_EOP | wb->status : 0);
+	uint64_t legacy;
+
+	if (advanced) return status | (uint64_t)len << RXD_LEN_LOW;
+	legacy = status & 0xFF;
+	if (status & (RXD_ERR_CE | RXD_ERR_USE)) legacy |= LEGACY_RXE;
+	return legacy << 32 | len;
+}
