@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which frames are for this port: addresses, hash tables, promiscuous modes (section 7.1.1.1). */
+/* Which frames are for this port: addresses, hash tables, promiscuous modes, VLANs (7.1.1). */
 #include "nic.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static bool is_hashed(const struct softnic *nic, uint32_t table, const uint8_t *
 	return nic->regs[table / 4 + bit / 32] >> bit % 32 & 1;
 }
 
-enum nic_match nic_filter(const struct softnic *nic, const uint8_t *frame) {
+static enum nic_match match_address(const struct softnic *nic, const uint8_t *frame) {
 	static const uint8_t broadcast[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 	uint32_t fctrl = NIC_REG(nic, FCTRL);
 
@@ -58,4 +58,20 @@ enum nic_match nic_filter(const struct softnic *nic, const uint8_t *frame) {
 		return NIC_MATCH_INEXACT;
 	}
 	return NIC_MATCH_NONE;
+}
+
+/* A frame without tag passes every VLAN filter, section 7.1.1.2. */
+static bool is_our_vlan(const struct softnic *nic, const struct nic_headers *h) {
+	uint32_t vlnctrl = NIC_REG(nic, VLNCTRL);
+	unsigned vid = h->tag & 0xFFF;
+	bool cfi = h->tag & 0x1000;
+
+	if (!(vlnctrl & VLNCTRL_VFE) || !h->tagged) return true;
+	if (vlnctrl & VLNCTRL_CFIEN && cfi != !!(vlnctrl & VLNCTRL_CFI)) return false;
+	return NIC_REG_N(nic, VFTA, vid / 32) >> vid % 32 & 1;
+}
+
+enum nic_match nic_filter(const struct softnic *nic, const struct nic_frame *frame) {
+	if (!is_our_vlan(nic, &frame->headers)) return NIC_MATCH_NONE;
+	return match_address(nic, frame->data);
 }

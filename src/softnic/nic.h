@@ -42,6 +42,20 @@ enum {
 	NIC_TYPE_SCTP = 1 << 6,
 };
 
+/* Status and errors of advanced receive descriptors, section 7.1.6.2, beside those of regs.h. */
+#define NIC_RXD_VP (UINT64_C(1) << 3)	 /* has a VLAN tag */
+#define NIC_RXD_UDPCS (UINT64_C(1) << 4) /* checksums that were looked at: UDP */
+#define NIC_RXD_L4CS (UINT64_C(1) << 5)	 /* TCP, UDP, SCTP */
+#define NIC_RXD_IPCS (UINT64_C(1) << 6)	 /* IPv4 */
+#define NIC_RXD_PIF (UINT64_C(1) << 7)	 /* passed an inexact filter */
+#define NIC_RXD_L4E (UINT64_C(1) << 30)	 /* and that were wrong */
+#define NIC_RXD_IPE (UINT64_C(1) << 31)
+#define NIC_RXD_VLAN_LOW 48
+
+/* Polynomials of nic_crc(), last bit first. */
+#define NIC_CRC32 UINT32_C(0xEDB88320)	/* of Ethernet */
+#define NIC_CRC32C UINT32_C(0x82F63B78) /* of SCTP */
+
 /* What the RSS hash was made of, as a descriptor shows it, section 7.1.6.2. */
 enum nic_rss {
 	NIC_RSS_NONE = 0,
@@ -159,6 +173,7 @@ struct nic_frame {
 struct nic_writeback {
 	uint64_t qw0;
 	uint64_t status; /* as in advanced descriptors, without DD and EOP */
+	uint16_t vlan;	 /* the tag that was taken off */
 };
 
 /* A write-back that the dd-late fault holds back. */
@@ -344,7 +359,8 @@ bool nic_dma_read(struct softnic *nic, uint64_t iova, void *to, size_t len, unsi
 bool nic_dma_write(struct softnic *nic, uint64_t iova, const void *from, size_t len, unsigned *hint,
 		   uint32_t reg);
 
-/* --- headers.c, rss.c --------------------------------------------------------------------------
+/* --- headers.c, checksum.c, rss.c
+ * --------------------------------------------------------------------------
  */
 
 static inline uint16_t nic_be16(const uint8_t *at) { return at[0] << 8 | at[1]; }
@@ -352,6 +368,14 @@ static inline uint16_t nic_be16(const uint8_t *at) { return at[0] << 8 | at[1]; 
 /* Takes a frame of at least 14 bytes apart. */
 void nic_headers_parse(const uint8_t *frame, size_t len, uint16_t vlan_type,
 		       struct nic_headers *headers);
+
+/* One's complement sums: adds bytes to a sum; the 16 bits that it comes to. */
+uint64_t nic_sum(const uint8_t *data, size_t len, uint64_t sum);
+uint16_t nic_fold(uint64_t sum);
+uint32_t nic_crc(uint32_t polynomial, const uint8_t *data, size_t len);
+/* What a descriptor's status says of a frame's checksums. */
+uint64_t nic_checksum_status(const uint8_t *frame, const struct nic_headers *headers);
+
 /* Chooses the queue of a frame whose headers are known. */
 void nic_rss(const struct softnic *nic, struct nic_frame *frame);
 void nic_write_mrqc(struct softnic *nic, unsigned n, uint32_t value);
@@ -367,14 +391,18 @@ unsigned nic_tx_run(struct softnic *nic, unsigned frames, uint64_t now);
 /* A frame arrives and waits in the packet buffer. False: no room, and it was counted as missed. */
 bool nic_rx_arrive(struct softnic *nic, const uint8_t *frame, size_t len, bool bad_crc);
 
+static inline bool nic_strips_vlan(const struct softnic *nic, const struct nic_frame *frame) {
+	return frame->headers.tagged && NIC_REG_N(nic, RXDCTL, frame->queue) & RXDCTL_VME;
+}
+
 void nic_writeback_of(const struct softnic *nic, const struct nic_frame *frame,
 		      struct nic_writeback *wb);
 /* The second quad word of one of its descriptors, with len bytes. */
 uint64_t nic_writeback_qw1(const struct nic_writeback *wb, bool advanced, bool last, size_t len);
 
 enum nic_match { NIC_MATCH_NONE, NIC_MATCH_EXACT, NIC_MATCH_INEXACT };
-/* What the L2 filter says to a frame of at least 14 bytes, sections 7.1.1.1 and 8.2.3.7. */
-enum nic_match nic_filter(const struct softnic *nic, const uint8_t *frame);
+/* What the L2 filters say to a frame whose headers are known, sections 7.1.1.1 and 8.2.3.7. */
+enum nic_match nic_filter(const struct softnic *nic, const struct nic_frame *frame);
 void nic_write_rah(struct softnic *nic, unsigned n, uint32_t value);
 void nic_filter_addresses(struct softnic *nic); /* the RAH have changed */
 

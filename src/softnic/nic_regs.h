@@ -12,6 +12,7 @@
 	R(SWSM,       0x10140,    0,   1, 0x00000000, RW,  "8.2.3.4.9",   "software semaphore") \
 	R(SW_FW_SYNC, 0x10160,    0,   1, 0x00000000, RW,  "8.2.3.4.11",  "software-firmware synchronization") \
 	R(AUTOC,      0x042A0,    0,   1, 0xC09C6004, RW,  "8.2.3.22.19", "auto-negotiation control") \
+	R(VLNCTRL,    0x05088,    0,   1, 0x00008100, RW,  "8.2.3.7.2",   "VLAN control") \
 	R(MCSTCTRL,   0x05090,    0,   1, 0x00000000, RW,  "8.2.3.7.3",   "multicast control") \
 	R(MRQC,       0x0EC80,    0,   1, 0x00000000, RW,  "8.2.3.7.12",  "multiple receive queues command") \
 	R(RETA,       0x0EB00,    4,  32, 0x00000000, RW,  "8.2.3.7.15",  "redirection table") \
@@ -28,6 +29,10 @@
 	F(AUTOC,      FLU,             0,  1) \
 	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
 	F(AUTOC,      LMS,            13,  3) \
+	F(VLNCTRL,    VET,             0, 16) \
+	F(VLNCTRL,    CFI,            28,  1) \
+	F(VLNCTRL,    CFIEN,          29,  1) \
+	F(VLNCTRL,    VFE,            30,  1) \
 	F(MCSTCTRL,   MO,              0,  2) \
 	F(MCSTCTRL,   MFE,             2,  1) \
 	F(MRQC,       MRQE,            0,  4) \

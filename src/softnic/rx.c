@@ -11,6 +11,8 @@
 /* What becomes of a frame at the port, section 7.1.1 and 8.2.3.23. */
 enum fate { FATE_TAKEN, FATE_FILTERED, FATE_UNDERSIZE, FATE_OVERSIZE, FATE_BAD_CRC };
 
+enum { VLAN_TAG = 4 };
+
 /* Whether a ring can take a frame now. */
 enum room { ROOM, ROOM_NONE, ROOM_CLOSED };
 
@@ -21,13 +23,12 @@ static bool receiving(struct softnic *nic) {
 }
 
 /* The longest frame that the port takes, with FCS: a VLAN tag comes on top (8.2.3.22.13). */
-static size_t longest(const struct softnic *nic, const uint8_t *frame) {
-	bool tagged = frame[12] == 0x81 && frame[13] == 0x00;
+static size_t longest(const struct softnic *nic, const struct nic_frame *frame) {
 	size_t limit = 1518;
 
 	if (NIC_REG(nic, HLREG0) & HLREG0_JUMBOEN)
 		limit = FIELD_GET(MAXFRS_MFS, NIC_REG(nic, MAXFRS));
-	limit += tagged ? 4 : 0;
+	limit += frame->headers.tagged ? 4 : 0;
 	return limit < NIC_FRAME_MAX ? limit : NIC_FRAME_MAX;
 }
 
@@ -39,11 +40,12 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 	frame->undersize = frame->len + NIC_FCS < NIC_FRAME_MIN;
 	if (frame->bad_crc && !keep_bad) return FATE_BAD_CRC;
 	if (frame->len < 14 || (frame->undersize && !keep_bad)) return FATE_UNDERSIZE;
-	if (frame->len + NIC_FCS > longest(nic, frame->data)) return FATE_OVERSIZE;
-	match = nic_filter(nic, frame->data);
+	nic_headers_parse(frame->data, frame->len, FIELD_GET(VLNCTRL_VET, NIC_REG(nic, VLNCTRL)),
+			  &frame->headers);
+	if (frame->len + NIC_FCS > longest(nic, frame)) return FATE_OVERSIZE;
+	match = nic_filter(nic, frame);
 	if (match == NIC_MATCH_NONE) return FATE_FILTERED;
 	frame->inexact = match == NIC_MATCH_INEXACT;
-	nic_headers_parse(frame->data, frame->len, 0x8100, &frame->headers);
 	nic_rss(nic, frame);
 	if (nic->steer)
 		frame->queue = nic->steer(frame->data, frame->len, nic->steer_arg) % NIC_RX_QUEUES;
@@ -75,7 +77,8 @@ static size_t buffer_size(const struct softnic *nic, unsigned queue) {
 
 /* Bytes that the frame has in memory. */
 static size_t stored_size(const struct softnic *nic, const struct nic_frame *frame) {
-	return frame->len + (NIC_REG(nic, HLREG0) & HLREG0_RXCRCSTRP ? 0 : NIC_FCS);
+	return frame->len + (NIC_REG(nic, HLREG0) & HLREG0_RXCRCSTRP ? 0 : NIC_FCS) -
+	       (nic_strips_vlan(nic, frame) ? VLAN_TAG : 0);
 }
 
 static uint32_t owned(const struct nic_ring *ring) {
@@ -110,17 +113,26 @@ static enum room find_room(struct softnic *nic, const struct nic_ring *ring,
 	return owned(ring) >= need ? ROOM : ROOM_NONE;
 }
 
-/* The frame check sequence, as it comes over the wire after the frame (IEEE 802.3, 3.2.9). */
-static void append_fcs(const uint8_t *frame, size_t len, bool bad, uint8_t fcs[NIC_FCS]) {
-	uint32_t crc = UINT32_MAX;
+/*
+ * The bytes of a frame that go to memory: all of them as they came, but for a tag that is taken off
+ * and the frame check sequence (IEEE 802.3, 3.2.9), of the frame as it was on the wire.
+ */
+static const uint8_t *stored_bytes(struct softnic *nic, const struct nic_frame *frame) {
+	const size_t macs = 12;
+	size_t tag = nic_strips_vlan(nic, frame) ? VLAN_TAG : 0;
+	size_t stored = frame->len - tag;
+	bool keep_fcs = !(NIC_REG(nic, HLREG0) & HLREG0_RXCRCSTRP);
 
-	for (size_t i = 0; i < len; i++) {
-		crc ^= frame[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320 : 0);
+	if (likely(tag == 0 && !keep_fcs)) return frame->data;
+	memcpy(nic->scratch, frame->data, macs);
+	memcpy(nic->scratch + macs, frame->data + macs + tag, stored - macs);
+	if (keep_fcs) {
+		uint32_t crc = nic_crc(NIC_CRC32, frame->data, frame->len);
+
+		crc = htole32(frame->bad_crc ? ~crc : crc);
+		memcpy(nic->scratch + stored, &crc, NIC_FCS);
 	}
-	crc = htole32(bad ? crc : ~crc);
-	memcpy(fcs, &crc, NIC_FCS);
+	return nic->scratch;
 }
 
 /* Fills one descriptor's buffer and gives it back. False: there was no descriptor in memory. */
@@ -165,16 +177,11 @@ static void deliver(struct softnic *nic, const struct nic_ring *ring,
 		    const struct nic_frame *frame) {
 	size_t size = buffer_size(nic, frame->queue);
 	size_t total = stored_size(nic, frame);
-	const uint8_t *data = frame->data;
+	const uint8_t *data = stored_bytes(nic, frame);
 	struct nic_writeback wb;
 
 	nic_writeback_of(nic, frame, &wb);
 	if (unlikely(is_len_zero(nic))) total = 0;
-	if (unlikely(total > frame->len)) {
-		memcpy(nic->scratch, frame->data, frame->len);
-		append_fcs(frame->data, frame->len, frame->bad_crc, nic->scratch + frame->len);
-		data = nic->scratch;
-	}
 	for (size_t done = 0;;) {
 		size_t part = total - done < size ? total - done : size;
 

@@ -5,11 +5,8 @@
  */
 #include "nic.h"
 
-/* Bits of the status: the same in both kinds of descriptors. */
-enum { STATUS_PIF = 1 << 7 };
-
-/* Errors of legacy descriptors follow the 8 bits of status. */
-enum { LEGACY_RXE = 1 << 8 };
+/* Errors of legacy descriptors follow the 8 bits of status, which both kinds have in common. */
+enum { LEGACY_RXE = 1 << 8, LEGACY_L4E = 1 << 14, LEGACY_IPE = 1 << 15 };
 
 void nic_writeback_of(const struct softnic *nic, const struct nic_frame *frame,
 		      struct nic_writeback *wb) {
@@ -17,7 +14,10 @@ void nic_writeback_of(const struct softnic *nic, const struct nic_frame *frame,
 	bool damaged = frame->bad_crc || frame->undersize;
 	uint32_t word = 0;
 
-	wb->status = frame->inexact ? STATUS_PIF : 0;
+	wb->status = frame->inexact ? NIC_RXD_PIF : 0;
+	if (h->tagged) wb->status |= NIC_RXD_VP;
+	wb->vlan = nic_strips_vlan(nic, frame) ? h->tag : 0;
+	if (!damaged) wb->status |= nic_checksum_status(frame->data, h);
 	if (frame->bad_crc) wb->status |= RXD_ERR_CE;
 	if (frame->undersize) wb->status |= RXD_ERR_USE;
 
@@ -34,10 +34,13 @@ void nic_writeback_of(const struct softnic *nic, const struct nic_frame *frame,
 
 uint64_t nic_writeback_qw1(const struct nic_writeback *wb, bool advanced, bool last, size_t len) {
 	uint64_t status = RXD_DD | (last ? RXD_EOP | wb->status : 0);
+	uint64_t vlan = last ? (uint64_t)wb->vlan << NIC_RXD_VLAN_LOW : 0;
 	uint64_t legacy;
 
-	if (advanced) return status | (uint64_t)len << RXD_LEN_LOW;
+	if (advanced) return status | (uint64_t)len << RXD_LEN_LOW | vlan;
 	legacy = status & 0xFF;
 	if (status & (RXD_ERR_CE | RXD_ERR_USE)) legacy |= LEGACY_RXE;
-	return legacy << 32 | len;
+	if (status & NIC_RXD_L4E) legacy |= LEGACY_L4E;
+	if (status & NIC_RXD_IPE) legacy |= LEGACY_IPE;
+	return len | legacy << 32 | vlan;
 }
