@@ -8,21 +8,27 @@
 #include <string.h>
 
 uint64_t nic_sum(const uint8_t *data, size_t len, uint64_t sum) {
-	uint32_t word = 0;
+	uint32_t word;
+	uint16_t half;
 
 	for (; len >= 4; data += 4, len -= 4) {
 		memcpy(&word, data, 4);
 		sum += word;
 	}
-	word = 0;
-	memcpy(&word, data, len);
-	return sum + word;
+	if (len & 2) {
+		memcpy(&half, data, 2);
+		sum += half;
+		data += 2;
+	}
+	return len & 1 ? sum + htole16(*data) : sum;
 }
 
+/* For a sum of up to 65,535 words. */
 uint16_t nic_fold(uint64_t sum) {
-	while (sum >> 16)
-		sum = (sum >> 16) + (sum & 0xFFFF);
-	return sum;
+	sum = (sum >> 32) + (sum & 0xFFFFFFFF);
+	sum = (sum >> 16) + (sum & 0xFFFF);
+	sum = (sum >> 16) + (sum & 0xFFFF);
+	return (sum >> 16) + (sum & 0xFFFF);
 }
 
 uint32_t nic_crc(uint32_t polynomial, const uint8_t *data, size_t len) {
