@@ -11,6 +11,7 @@
 
 #include "../base/error.h"
 #include "../driver/regs.h"
+#include "nic_packet.h"
 #include "nic_regs.h"
 #include "softnic.h"
 #include "wire.h"
@@ -25,46 +26,8 @@ enum {
 	NIC_FRAME_MIN = 64,	   /* with FCS */
 	NIC_FRAME_MAX = 15872,	   /* 15.5 KB with FCS: no frame may be larger, section 7.2.3.2.2 */
 	NIC_FIFO_MAX = 512 * 1024, /* bytes of the receive packet buffer, section 8.2.3.8.9 */
+	NIC_PACKET_MAX = 256 * 1024, /* to be cut into segments, with its headers */
 	NIC_LATE_MAX = 1024,
-};
-
-/* Protocol numbers of IP. */
-enum { NIC_TCP = 6, NIC_UDP = 17, NIC_SCTP = 132 };
-
-/* Packet types as a descriptor shows them, section 7.1.6.2. */
-enum {
-	NIC_TYPE_IPV4 = 1 << 0,
-	NIC_TYPE_IPV4_OPTIONS = 1 << 1,
-	NIC_TYPE_IPV6 = 1 << 2,
-	NIC_TYPE_IPV6_EXTENSION = 1 << 3,
-	NIC_TYPE_TCP = 1 << 4,
-	NIC_TYPE_UDP = 1 << 5,
-	NIC_TYPE_SCTP = 1 << 6,
-};
-
-/* Status and errors of advanced receive descriptors, section 7.1.6.2, beside those of regs.h. */
-#define NIC_RXD_VP (UINT64_C(1) << 3)	 /* has a VLAN tag */
-#define NIC_RXD_UDPCS (UINT64_C(1) << 4) /* checksums that were looked at: UDP */
-#define NIC_RXD_L4CS (UINT64_C(1) << 5)	 /* TCP, UDP, SCTP */
-#define NIC_RXD_IPCS (UINT64_C(1) << 6)	 /* IPv4 */
-#define NIC_RXD_PIF (UINT64_C(1) << 7)	 /* passed an inexact filter */
-#define NIC_RXD_L4E (UINT64_C(1) << 30)	 /* and that were wrong */
-#define NIC_RXD_IPE (UINT64_C(1) << 31)
-#define NIC_RXD_VLAN_LOW 48
-
-/* Polynomials of nic_crc(), last bit first. */
-#define NIC_CRC32 UINT32_C(0xEDB88320)	/* of Ethernet */
-#define NIC_CRC32C UINT32_C(0x82F63B78) /* of SCTP */
-
-/* What the RSS hash was made of, as a descriptor shows it, section 7.1.6.2. */
-enum nic_rss {
-	NIC_RSS_NONE = 0,
-	NIC_RSS_TCP_IPV4 = 1,
-	NIC_RSS_IPV4 = 2,
-	NIC_RSS_TCP_IPV6 = 3,
-	NIC_RSS_IPV6 = 5,
-	NIC_RSS_UDP_IPV4 = 7,
-	NIC_RSS_UDP_IPV6 = 8,
 };
 
 /* --- registers: table.c ---------------------------------------------------------------------- */
@@ -123,8 +86,10 @@ struct nic_queue {
 	unsigned ring_region;	    /* where the last DMA went: looked at first for the next */
 	unsigned data_region;
 	unsigned without_rs; /* TX: descriptors since the last one with RS */
-	bool hung;	     /* until it is enabled again */
-	bool switching;	     /* fault: ENABLE will change after so many polls */
+	unsigned segments;   /* TX: of the packet at the head, that have left already */
+	struct nic_context contexts[NIC_CONTEXTS]; /* TX */
+	bool hung;				   /* until it is enabled again */
+	bool switching; /* fault: ENABLE will change after so many polls */
 	unsigned polls;
 };
 
@@ -143,37 +108,6 @@ struct nic_fifo {
 	uint8_t *data; /* 2 * NIC_FIFO_MAX */
 	size_t begin, end;
 	size_t used; /* bytes, records included: what RXPBSIZE limits */
-};
-
-/* Where a frame's headers are. Offsets in it; 0: there is none that is whole and makes sense. */
-struct nic_headers {
-	uint16_t types; /* NIC_TYPE_IPV4 and so on */
-	uint16_t l3, l4;
-	uint16_t end;	  /* of the IP packet: what follows is padding */
-	uint8_t protocol; /* of the IP packet, even if l4 is 0 */
-	bool fragment;
-	bool tagged; /* with VLNCTRL.VET; the tag is: */
-	uint16_t tag;
-};
-
-/* A frame on its way to a ring. len without FCS. */
-struct nic_frame {
-	const uint8_t *data;
-	size_t len;
-	struct nic_headers headers;
-	uint32_t hash;
-	enum nic_rss rss;
-	unsigned queue;
-	bool bad_crc;
-	bool undersize;
-	bool inexact; /* passed a hash or a promiscuous filter only */
-};
-
-/* What the last descriptor of a frame says: advanced ones in qw0, and in the status of qw1. */
-struct nic_writeback {
-	uint64_t qw0;
-	uint64_t status; /* as in advanced descriptors, without DD and EOP */
-	uint16_t vlan;	 /* the tag that was taken off */
 };
 
 /* A write-back that the dd-late fault holds back. */
@@ -264,7 +198,8 @@ struct softnic {
 	struct nic_queue rx[NIC_RX_QUEUES];
 	struct nic_queue tx[NIC_TX_QUEUES];
 	struct nic_fifo fifo;
-	uint8_t scratch[NIC_FRAME_MAX]; /* a frame that is not in one piece elsewhere */
+	uint8_t scratch[NIC_PACKET_MAX]; /* a packet that is not in one piece elsewhere */
+	uint8_t segment[NIC_FRAME_MAX];	 /* a frame after its offloads */
 
 	uint32_t faults; /* a bit each */
 	uint64_t fault_arg[FAULT_COUNT];
@@ -363,19 +298,6 @@ bool nic_dma_write(struct softnic *nic, uint64_t iova, const void *from, size_t 
  * --------------------------------------------------------------------------
  */
 
-static inline uint16_t nic_be16(const uint8_t *at) { return at[0] << 8 | at[1]; }
-
-/* Takes a frame of at least 14 bytes apart. */
-void nic_headers_parse(const uint8_t *frame, size_t len, uint16_t vlan_type,
-		       struct nic_headers *headers);
-
-/* One's complement sums: adds bytes to a sum; the 16 bits that it comes to. */
-uint64_t nic_sum(const uint8_t *data, size_t len, uint64_t sum);
-uint16_t nic_fold(uint64_t sum);
-uint32_t nic_crc(uint32_t polynomial, const uint8_t *data, size_t len);
-/* What a descriptor's status says of a frame's checksums. */
-uint64_t nic_checksum_status(const uint8_t *frame, const struct nic_headers *headers);
-
 /* Chooses the queue of a frame whose headers are known. */
 void nic_rss(const struct softnic *nic, struct nic_frame *frame);
 void nic_write_mrqc(struct softnic *nic, unsigned n, uint32_t value);
@@ -387,6 +309,19 @@ void nic_write_mrqc(struct softnic *nic, unsigned n, uint32_t value);
 /* Each moves at most `frames` frames, and returns how many were dealt with. */
 unsigned nic_rx_run(struct softnic *nic, unsigned frames, uint64_t now);
 unsigned nic_tx_run(struct softnic *nic, unsigned frames, uint64_t now);
+
+/* A queue hangs because of the descriptor at its head, which `why` describes. Returns false. */
+bool nic_tx_hang(struct softnic *nic, const struct nic_ring *ring, enum nic_violation kind,
+		 const char *why, unsigned long long value);
+
+/* offload.c. False: the queue hangs. */
+bool nic_context_write(struct softnic *nic, const struct nic_ring *ring, const struct desc *d);
+/* Reads what a frame's first descriptor asks for (a legacy one's last). */
+bool nic_offload_read(struct softnic *nic, const struct nic_ring *ring, uint64_t first,
+		      uint64_t last, size_t len, struct nic_offload *offload);
+/* Makes frame n of the packet, in nic->segment, and returns its length. */
+size_t nic_offload_frame(struct softnic *nic, const struct nic_offload *offload,
+			 const uint8_t *data, size_t len, unsigned n);
 
 /* A frame arrives and waits in the packet buffer. False: no room, and it was counted as missed. */
 bool nic_rx_arrive(struct softnic *nic, const uint8_t *frame, size_t len, bool bad_crc);

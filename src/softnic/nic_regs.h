@@ -18,6 +18,8 @@
 	R(RETA,       0x0EB00,    4,  32, 0x00000000, RW,  "8.2.3.7.15",  "redirection table") \
 	R(RSSRK,      0x0EB80,    4,  10, 0x00000000, RW,  "8.2.3.7.14",  "RSS random key") \
 	R(RXCSUM,     0x05000,    0,   1, 0x00000000, RW,  "8.2.3.7.5",   "receive checksum control") \
+	R(DTXTCPFLGL, 0x04A88,    0,   1, 0x0F760FF6, RW,  "8.2.3.9.3",   "TCP flags of first and middle segments") \
+	R(DTXTCPFLGH, 0x04A8C,    0,   1, 0x00000F7F, RW,  "8.2.3.9.4",   "TCP flags of the last segment") \
 	R(RQSMR,      0x02300,    4,  32, 0x00000000, RW,  "8.2.3.23",    "receive queue to statistics counter") \
 	R(TQSM,       0x08600,    4,  32, 0x00000000, RW,  "8.2.3.23",    "transmit queue to statistics counter")
 
@@ -47,7 +49,10 @@
 	F(RETA,       ENTRY2,         16,  4) \
 	F(RETA,       ENTRY3,         24,  4) \
 	F(RXCSUM,     IPPCSE,         12,  1) \
-	F(RXCSUM,     PCSD,           13,  1)
+	F(RXCSUM,     PCSD,           13,  1) \
+	F(DTXTCPFLGL, FIRST,           0, 12) \
+	F(DTXTCPFLGL, MIDDLE,         16, 12) \
+	F(DTXTCPFLGH, LAST,            0, 12)
 
 /* Second addresses of registers: A(name, offset, stride, how many of them). */
 #define NIC_ALIASES(A) \

@@ -5,6 +5,8 @@
  */
 #include "nic.h"
 
+#include <string.h>
+
 _Static_assert((int)RXDCTL_ENABLE == (int)TXDCTL_ENABLE, "one code for both kinds of queue");
 enum { ENABLE = RXDCTL_ENABLE };
 
@@ -79,6 +81,8 @@ static void start(struct softnic *nic, const struct nic_ring *ring) {
 
 	queue->hung = false;
 	queue->without_rs = 0;
+	queue->segments = 0;
+	memset(queue->contexts, 0, sizeof(queue->contexts));
 	queue->tail = tail;
 	queue->looked = 0;
 	if (tail != *ring->head)

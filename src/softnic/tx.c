@@ -9,17 +9,16 @@
 #include <string.h>
 
 enum {
-	MAX_DESCRIPTORS = 64, /* of one frame; silicon does 40 */
+	MAX_DESCRIPTORS = 40, /* of one frame, or of a packet to be cut into segments */
 	/* Without WTHRESH at most so many descriptors may follow each other without RS (erratum).
 	 */
 	RS_DISTANCE_MAX = 40,
 	PADDED = NIC_FRAME_MIN - NIC_FCS,
 };
 
-/* Segmentation, checksums and VLAN insertion, which this NIC does not do, section 7.2.3.2.4. */
-#define TXD_TSE (UINT64_C(1) << 31)
-#define TXD_VLE (UINT64_C(1) << 30)
-#define TXD_POPTS (UINT64_C(7) << 40)
+/* What sends a frame the long way, in advanced descriptors and in legacy ones. */
+#define OFFLOADS (TXD_VLE | TXD_TSE | TXD_IXSM | TXD_TXSM)
+#define OFFLOADS_LEGACY (TXD_VLE | TXD_IC)
 
 /* What lies between two heads: a frame, or a context descriptor without one. */
 struct gathered {
@@ -30,7 +29,11 @@ struct gathered {
 	size_t len; /* 0: no frame */
 };
 
-static bool hang(struct softnic *nic, const struct nic_ring *ring, enum nic_violation kind,
+static bool is_context(uint64_t qw1) {
+	return qw1 & TXD_DEXT && (qw1 & TXD_DTYP) == TXD_DTYP_CONTEXT;
+}
+
+bool nic_tx_hang(struct softnic *nic, const struct nic_ring *ring, enum nic_violation kind,
 		 const char *why, unsigned long long value) {
 	nic_violation(nic, kind, ring->tail_reg, "descriptor %u: %s (0x%llx): the queue hangs",
 		      *ring->head, why, value);
@@ -43,9 +46,13 @@ static bool add_data(struct softnic *nic, const struct nic_ring *ring, struct ga
 		     uint64_t iova, size_t len) {
 	unsigned *hint = &ring->queue->data_region;
 
-	if (g->len + len > NIC_FRAME_MAX - NIC_FCS)
-		return hang(nic, ring, VIOLATION_DESCRIPTOR, "frame longer than 15.5 KB",
-			    g->len + len);
+	if (!(g->qw1[0] & TXD_DEXT && g->qw1[0] & TXD_TSE) &&
+	    g->len + len > NIC_FRAME_MAX - NIC_FCS)
+		return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR, "frame longer than 15.5 KB",
+				   g->len + len);
+	if (g->len + len > NIC_PACKET_MAX)
+		return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR, "packet longer than 256 KB",
+				   g->len + len);
 	if (g->len == 0) {
 		g->data = nic_dma_look(nic, iova, len, hint);
 		if (likely(g->data)) {
@@ -66,10 +73,10 @@ static bool add_data(struct softnic *nic, const struct nic_ring *ring, struct ga
 /* Checks a data descriptor, advanced or legacy. False: the queue hangs. */
 static bool check_data(struct softnic *nic, const struct nic_ring *ring, uint64_t qw1) {
 	if (qw1 & TXD_DEXT && (qw1 & TXD_DTYP) != TXD_DTYP_DATA)
-		return hang(nic, ring, VIOLATION_DESCRIPTOR, "of unknown type", qw1);
-	if (qw1 & (TXD_VLE | (qw1 & TXD_DEXT ? TXD_TSE | TXD_POPTS : 0)))
-		return hang(nic, ring, VIOLATION_DESCRIPTOR,
-			    "wants an offload that this NIC does not have", qw1);
+		return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR, "of unknown type", qw1);
+	if (qw1 & TXD_DEXT && qw1 & TXD_IPSEC)
+		return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR,
+				   "wants an offload that this NIC does not have", qw1);
 	return true;
 }
 
@@ -88,13 +95,12 @@ static bool gather(struct softnic *nic, const struct nic_ring *ring, uint32_t ta
 
 		if (!d) return false;
 		if (g->count == MAX_DESCRIPTORS)
-			return hang(nic, ring, VIOLATION_DESCRIPTOR,
-				    "frame of too many descriptors", g->count);
+			return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR,
+					   "frame of more descriptors than 40", g->count + 1);
 		qw1 = le64toh(__atomic_load_n(&d->qw1, __ATOMIC_RELAXED));
 		g->desc[g->count] = d;
 		g->qw1[g->count++] = qw1;
-		if (g->count == 1 && qw1 & TXD_DEXT && (qw1 & TXD_DTYP) == TXD_DTYP_CONTEXT)
-			return true;
+		if (g->count == 1 && is_context(qw1)) return true;
 		if (!check_data(nic, ring, qw1)) return false;
 		if (qw1 & TXD_DTALEN &&
 		    !add_data(nic, ring, g, le64toh(__atomic_load_n(&d->qw0, __ATOMIC_RELAXED)),
@@ -114,9 +120,9 @@ static bool check_rs_distance(struct softnic *nic, const struct nic_ring *ring, 
 	for (unsigned i = 0; i < g->count; i++) {
 		without = g->qw1[i] & TXD_RS ? 0 : without + 1;
 		if (without > RS_DISTANCE_MAX)
-			return hang(nic, ring, VIOLATION_RS_DISTANCE,
-				    "more descriptors without RS than 40, while WTHRESH is 0",
-				    without);
+			return nic_tx_hang(
+			    nic, ring, VIOLATION_RS_DISTANCE,
+			    "more descriptors without RS than 40, while WTHRESH is 0", without);
 	}
 	return true;
 }
@@ -127,34 +133,24 @@ static void check_frame(struct softnic *nic, const struct nic_ring *ring,
 	uint64_t first = g->qw1[0];
 	size_t paylen = first >> TXD_PAYLEN_LOW;
 
-	if (first & TXD_DEXT && (first & TXD_DTYP) == TXD_DTYP_CONTEXT) return;
 	if ((g->qw1[g->count - 1] & TXD_DTALEN) == 0)
 		nic_violation(nic, VIOLATION_DESCRIPTOR, ring->tail_reg,
 			      "descriptor %u: ends a frame with no bytes", *ring->head);
-	if (first & TXD_DEXT && paylen != g->len)
+	/* Of a packet to be cut into segments it leaves the headers out: offload.c. */
+	if (first & TXD_DEXT && !(first & TXD_TSE) && paylen != g->len)
 		nic_violation(nic, VIOLATION_PAYLEN, ring->tail_reg,
 			      "descriptor %u: PAYLEN is %zu for a frame of %zu bytes (7.2.3.2.4)",
 			      *ring->head, paylen, g->len);
 }
 
-/* True: the frame has gone. False: it is held, and tried again. */
-static bool transmit(struct softnic *nic, unsigned n, const struct nic_ring *ring,
-		     const struct gathered *g, uint64_t now) {
-	const uint8_t *data = g->data;
-	size_t len = g->len;
+/* A frame leaves, padded. False: it is held, and tried again. */
+static bool send_frame(struct softnic *nic, unsigned n, const uint8_t *data, size_t len,
+		       uint64_t now) {
+	uint8_t padded[PADDED] = {0};
 
-	if (unlikely(!((g->qw1[0] | g->qw1[g->count - 1]) & TXD_IFCS))) {
-		/* What its last 4 bytes are, the receiver takes for the FCS, and discards the
-		 * frame. */
-		nic_violation(nic, VIOLATION_NO_FCS, ring->tail_reg,
-			      "descriptor %u: sent without FCS, no receiver takes it: set IFCS",
-			      *ring->head);
-		return true;
-	}
 	if (len < PADDED && NIC_REG(nic, HLREG0) & HLREG0_TXPADEN) {
-		memmove(nic->scratch, data, len);
-		memset(nic->scratch + len, 0, PADDED - len);
-		data = nic->scratch;
+		memcpy(padded, data, len);
+		data = padded;
 		len = PADDED;
 	}
 	if (unlikely(NIC_REG(nic, HLREG0) & HLREG0_LPBK))
@@ -166,6 +162,41 @@ static bool transmit(struct softnic *nic, unsigned n, const struct nic_ring *rin
 	nic_count_octets(nic, REG_GOTCL, len + NIC_FCS);
 	nic_count(nic, REG_N(QPTC, nic_tx_counter(nic, n)), 1);
 	return true;
+}
+
+/* Sends what the offloads make of a packet, as far as it gets. */
+static bool send_offloaded(struct softnic *nic, unsigned n, const struct nic_ring *ring,
+			   const struct gathered *g, uint64_t now) {
+	struct nic_queue *queue = ring->queue;
+	struct nic_offload offload;
+
+	if (!nic_offload_read(nic, ring, g->qw1[0], g->qw1[g->count - 1], g->len, &offload))
+		return false;
+	for (; queue->segments < offload.frames; queue->segments++) {
+		size_t len = nic_offload_frame(nic, &offload, g->data, g->len, queue->segments);
+
+		if (!send_frame(nic, n, nic->segment, len, now)) return false;
+	}
+	queue->segments = 0;
+	return true;
+}
+
+/* True: the frame has gone. False: it is held, or the queue hangs. */
+static bool transmit(struct softnic *nic, unsigned n, const struct nic_ring *ring,
+		     const struct gathered *g, uint64_t now) {
+	uint64_t first = g->qw1[0], last = g->qw1[g->count - 1];
+
+	if (unlikely(!((first | last) & TXD_IFCS))) {
+		/* What its last 4 bytes are, the receiver takes for the FCS, and discards the
+		 * frame. */
+		nic_violation(nic, VIOLATION_NO_FCS, ring->tail_reg,
+			      "descriptor %u: sent without FCS, no receiver takes it: set IFCS",
+			      *ring->head);
+		return true;
+	}
+	if (unlikely(first & TXD_DEXT ? first & OFFLOADS : last & OFFLOADS_LEGACY))
+		return send_offloaded(nic, n, ring, g, now);
+	return send_frame(nic, n, g->data, g->len, now);
 }
 
 /* Gives the descriptors back: the head first moves past each, then DD is seen where RS was set. */
@@ -193,8 +224,12 @@ static unsigned run_queue(struct softnic *nic, unsigned n, unsigned frames, uint
 	tail = nic_ring_tail(nic, &ring);
 	while (moved < frames && *ring.head != tail && gather(nic, &ring, tail, &g)) {
 		if (!check_rs_distance(nic, &ring, n, &g)) break;
-		if (g.len > 0 && !transmit(nic, n, &ring, &g, now)) break;
-		check_frame(nic, &ring, &g);
+		if (is_context(g.qw1[0])) {
+			if (!nic_context_write(nic, &ring, g.desc[0])) break;
+		} else {
+			if (g.len > 0 && !transmit(nic, n, &ring, &g, now)) break;
+			check_frame(nic, &ring, &g);
+		}
 		complete(nic, &ring, &g);
 		moved++;
 	}

@@ -148,7 +148,20 @@ static void no_fcs(void) {
 	assert_int_equal(rig.sent, 0); /* no receiver would take it */
 }
 
-static void segmentation(void) { send_one(60, 60, TX_EOP_IFCS | UINT64_C(1) << 31); }
+static void no_context(void) { send_one(60, 60, TX_EOP_IFCS | TXD_TXSM); }
+
+static void ipsec(void) { send_one(60, 60, TX_EOP_IFCS | TXD_IPSEC); }
+
+/* DPDK, IXGBE_TX_MAX_SEG: a frame of more descriptors stops the card. */
+static void too_many_descriptors(void) {
+	tx_start(0);
+	make_frame(rig.mem->tx_data[0][0], 60, 0);
+	for (unsigned i = 0; i < 41; i++)
+		tx_put(0, i, 10, i ? 0 : 410, TXD_IFCS | TXD_RS | (i == 40 ? TXD_EOP : 0));
+	ring_doorbell(REG_TDT, 41);
+	step();
+	assert_int_equal(rig.sent, 0);
+}
 
 static void unknown_descriptor(void) { send_one(60, 60, TX_EOP_IFCS | UINT64_C(8) << 20); }
 
@@ -185,7 +198,9 @@ static const struct {
     {"empty frame", empty_frame, "TDT[0]: ", "no bytes"},
     {"wrong PAYLEN", wrong_paylen, "TDT[0]: ", "PAYLEN is 64"},
     {"no FCS", no_fcs, "TDT[0]: ", "IFCS"},
-    {"segmentation", segmentation, "TDT[0]: ", "offload"},
+    {"no context", no_context, "TDT[0]: ", "context that was not written"},
+    {"IPsec", ipsec, "TDT[0]: ", "offload"},
+    {"41 descriptors", too_many_descriptors, "TDT[0]: ", "more descriptors than 40"},
     {"unknown descriptor", unknown_descriptor, "TDT[0]: ", "type"},
     {"too long", too_long, "TDT[0]: ", "15.5 KB"},
 };
