@@ -182,6 +182,9 @@ static void check_arguments(const struct arguments *args) {
 		options_usage("DEV is missing: a PCI address or soft:NAME");
 }
 
+/* What a port opened as it comes takes. */
+enum { SIZE_MAX_MTU_1500 = 1514 };
+
 enum key { KEY_SIZE = 0x200, KEY_RATE, KEY_FLOWS, KEY_DST_MAC, KEY_SRC_MAC, KEY_DRY_RUN };
 
 static const struct argp_option own_options[] = {
@@ -204,7 +207,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 		state->child_inputs[0] = &args->common;
 		return 0;
 	case KEY_SIZE:
-		args->frame.size = options_number("--size", arg, IXDP_FRAME_MIN, IXDP_FRAME_MAX);
+		args->frame.size = options_number("--size", arg, IXDP_FRAME_MIN, SIZE_MAX_MTU_1500);
 		return 0;
 	case KEY_RATE:
 		if (ixdp_rate_parse(arg, &args->rate)) options_usage("--rate: %s", ixdp_error());

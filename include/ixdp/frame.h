@@ -19,7 +19,7 @@ extern "C" {
 
 enum {
 	IXDP_FRAME_MIN = 60,	  /* bytes without FCS */
-	IXDP_FRAME_MAX = 1514,	  /* bytes without FCS */
+	IXDP_FRAME_MAX = 9014,	  /* bytes without FCS: an MTU of 9,000 */
 	IXDP_FRAME_OVERHEAD = 24, /* preamble, SFD, FCS, gap: what a frame adds on the wire (L1) */
 	IXDP_FRAME_MAX_FLOWS = 65536,
 };

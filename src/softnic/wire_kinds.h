@@ -12,6 +12,9 @@
 
 #include <ixdp/frame.h>
 
+/* The longest frame without FCS that a wire plays: an MTU of 9,000 and a VLAN tag. */
+enum { WIRE_FRAME_MAX = 9018 };
+
 /* The wire that a port name asks for. */
 struct wire_request {
 	const struct softnic_name *name;

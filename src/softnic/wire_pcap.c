@@ -25,7 +25,7 @@
 
 enum {
 	SNAPLEN = 65535,
-	BURST_BITS = 32 * (IXDP_FRAME_MAX + IXDP_FRAME_OVERHEAD) * 8, /* may pile up when paced */
+	BURST_BITS = 32 * (1514 + IXDP_FRAME_OVERHEAD) * 8, /* may pile up when paced */
 };
 
 enum pace { PACE_NONE, PACE_FRAMES, PACE_BITS, PACE_FILE };
@@ -78,9 +78,9 @@ static int check_record(const struct source *in, uint64_t number,
 				 "%s: record %llu: %u of the frame's %u bytes: it was cut when "
 				 "captured",
 				 in->path, n, header->caplen, header->len);
-	if (header->len < IXDP_FRAME_MIN || header->len > IXDP_FRAME_MAX)
+	if (header->len < IXDP_FRAME_MIN || header->len > WIRE_FRAME_MAX)
 		return ixdp_fail(EINVAL, "%s: record %llu: %u bytes: a frame has %d to %d",
-				 in->path, n, header->len, IXDP_FRAME_MIN, IXDP_FRAME_MAX);
+				 in->path, n, header->len, IXDP_FRAME_MIN, WIRE_FRAME_MAX);
 	return 0;
 }
 

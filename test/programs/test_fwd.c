@@ -148,8 +148,11 @@ static void what_a_full_ring_does_not_take_is_sent_later(void **state) {
 
 /* --- capture files ------------------------------------------------------------------------ */
 
+/* Of an MTU of 1,500. */
+enum { FRAME_MAX = 1514 };
+
 static unsigned frame_bytes(unsigned number, uint8_t *data) {
-	const unsigned len = IXDP_FRAME_MIN + number % (IXDP_FRAME_MAX - IXDP_FRAME_MIN + 1);
+	const unsigned len = IXDP_FRAME_MIN + number % (FRAME_MAX - IXDP_FRAME_MIN + 1);
 
 	for (unsigned i = 0; i < len; i++)
 		data[i] = (uint8_t)(number * 31 + i * 7 + (i >> 8));
@@ -159,7 +162,7 @@ static unsigned frame_bytes(unsigned number, uint8_t *data) {
 static void write_capture(const char *path, unsigned frames) {
 	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, 65535);
 	pcap_dumper_t *dumper = pcap_dump_open(pcap, path);
-	uint8_t data[IXDP_FRAME_MAX];
+	uint8_t data[FRAME_MAX];
 
 	assert_non_null(dumper);
 	for (unsigned i = 0; i < frames; i++) {
@@ -177,7 +180,7 @@ static void assert_capture(const char *path, unsigned frames) {
 	char error[PCAP_ERRBUF_SIZE];
 	pcap_t *pcap = pcap_open_offline(path, error);
 	struct pcap_pkthdr *header;
-	uint8_t expected[IXDP_FRAME_MAX];
+	uint8_t expected[FRAME_MAX];
 	const u_char *data;
 	unsigned n = 0;
 
@@ -196,7 +199,7 @@ static void assert_capture(const char *path, unsigned frames) {
 static void forwards_a_capture_byte_for_byte(void **state) {
 	char folder[] = "/tmp/ixdp-fwd-XXXXXX";
 	char in[64], out[64], port_a[96], port_b[96];
-	const unsigned frames = 2 * (IXDP_FRAME_MAX - IXDP_FRAME_MIN + 1) + 5;
+	const unsigned frames = 2 * (FRAME_MAX - IXDP_FRAME_MIN + 1) + 5;
 	struct program program;
 
 	(void)state;

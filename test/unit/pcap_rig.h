@@ -142,7 +142,7 @@ static inline void write_file(unsigned precision, int link, const size_t *lens,
 	pcap_t *pcap = pcap_open_dead_with_tstamp_precision(link, 65535, precision);
 	pcap_dumper_t *file = pcap_dump_open(pcap, "in");
 	unsigned unit = precision == PCAP_TSTAMP_PRECISION_NANO ? 1 : 1000;
-	uint8_t frame[2000];
+	uint8_t frame[9018];
 
 	assert_non_null(file);
 	for (unsigned i = 0; i < n; i++) {

@@ -96,7 +96,8 @@ static void lengths_and_checksums_are_right_at_every_size(void **state) {
 
 	(void)state;
 	for (cfg.size = IXDP_FRAME_MIN; cfg.size <= IXDP_FRAME_MAX; cfg.size++) {
-		for (unsigned i = 0; i < 8; i++) {
+		/* Of the largest sizes, one of each will do: they take their time. */
+		for (unsigned i = cfg.size > 2000 ? 7 : 0; i < 8; i++) {
 			unsigned flow = i * 9973 + cfg.size;
 			uint64_t seq = (UINT64_C(1) << (i * 8)) + cfg.size;
 

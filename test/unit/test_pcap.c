@@ -32,7 +32,7 @@ static struct hand begin(bool big_endian, uint32_t magic, uint32_t link) {
 
 static void record(struct hand *hand, uint32_t sec, uint32_t fraction, uint32_t caplen,
 		   uint32_t len, unsigned n) {
-	uint8_t frame[2000];
+	uint8_t frame[9019];
 
 	put(hand, sec, 4);
 	put(hand, fraction, 4);
@@ -199,9 +199,9 @@ static void a_bad_record_is_refused_by_number_before_anything_is_played(void **s
 		uint32_t caplen, len;
 		const char *error;
 	} bad[] = {
-	    {59, 59, "in: record 3: 59 bytes: a frame has 60 to 1514"},
-	    {0, 0, "in: record 3: 0 bytes: a frame has 60 to 1514"},
-	    {1515, 1515, "in: record 3: 1515 bytes: a frame has 60 to 1514"},
+	    {59, 59, "in: record 3: 59 bytes: a frame has 60 to 9018"},
+	    {0, 0, "in: record 3: 0 bytes: a frame has 60 to 9018"},
+	    {9019, 9019, "in: record 3: 9019 bytes: a frame has 60 to 9018"},
 	    {96, 1000, "in: record 3: 96 of the frame's 1000 bytes: it was cut when captured"},
 	    {100, 96, "in: record 3: 100 of the frame's 96 bytes: it was cut when captured"},
 	};

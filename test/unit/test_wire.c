@@ -142,13 +142,13 @@ static void keys_that_do_not_fit_are_refused_by_name(void **state) {
 	expect_refused("a,peer=pcap:x,size=60", EINVAL, "soft:a: size= does not go with peer=pcap");
 	expect_refused("a,peer=loop,drop=on", EINVAL, "soft:a: drop= does not go with peer=loop");
 	expect_refused("a,peer=gen,size=59", EINVAL,
-		       "soft:a: size=59: must be a number from 60 to 1514");
-	expect_refused("a,peer=gen,size=1515", EINVAL,
-		       "soft:a: size=1515: must be a number from 60 to 1514");
+		       "soft:a: size=59: must be a number from 60 to 9014");
+	expect_refused("a,peer=gen,size=9015", EINVAL,
+		       "soft:a: size=9015: must be a number from 60 to 9014");
 	expect_refused("a,peer=gen,size=100x", EINVAL,
-		       "soft:a: size=100x: must be a number from 60 to 1514");
+		       "soft:a: size=100x: must be a number from 60 to 9014");
 	expect_refused("a,peer=gen,size= 60", EINVAL,
-		       "soft:a: size= 60: must be a number from 60 to 1514");
+		       "soft:a: size= 60: must be a number from 60 to 9014");
 	expect_refused("a,peer=gen,flows=0", EINVAL,
 		       "soft:a: flows=0: must be a number from 1 to 65536");
 	expect_refused("a,peer=gen,flows=65537", EINVAL,
