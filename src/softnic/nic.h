@@ -167,6 +167,7 @@ enum nic_violation {
 	VIOLATION_NO_FCS,
 	VIOLATION_PAYLEN,
 	VIOLATION_RS_DISTANCE,
+	VIOLATION_MTQC_LIVE,
 	VIOLATION_UNKNOWN_MODE,
 };
 
@@ -218,6 +219,9 @@ struct softnic {
 	} logged[64];
 	unsigned n_logged;
 };
+
+/* MTQC with which queues 64 to 127 run: RT_ENA and 4 traffic classes, section 8.2.3.9.15. */
+enum { NIC_MTQC_128_QUEUES = MTQC_RT_ENA | 2u << MTQC_NUM_TC_OR_Q_LOW };
 
 /* A register in storage. */
 #define NIC_REG(nic, name) ((nic)->regs[REG_##name / 4])
@@ -273,6 +277,7 @@ void nic_write_tdh(struct softnic *nic, unsigned n, uint32_t value);
 void nic_write_rdt(struct softnic *nic, unsigned n, uint32_t value);
 void nic_write_tdt(struct softnic *nic, unsigned n, uint32_t value);
 void nic_write_rxdctl(struct softnic *nic, unsigned n, uint32_t value);
+void nic_write_mtqc(struct softnic *nic, unsigned n, uint32_t value);
 void nic_write_txdctl(struct softnic *nic, unsigned n, uint32_t value);
 
 /* --- dma.c -------------------------------------------------------------------------------------

@@ -119,11 +119,27 @@ static void start_tx(struct softnic *nic, unsigned n) {
 
 	start(nic, &ring);
 	nic->tx_on[n / 64] |= UINT64_C(1) << n % 64;
-	if (n >= 64 && NIC_REG(nic, MTQC) == 0)
+	if (n >= 64 && NIC_REG(nic, MTQC) != NIC_MTQC_128_QUEUES)
 		nic_violation(
 		    nic, VIOLATION_QUEUE_64, REG_N(TXDCTL, n),
-		    "queue enabled while MTQC is 0, which serves queues 0 to 63: it stalls "
-		    "(8.2.3.9.15)");
+		    "queue enabled while MTQC is 0x%X, which serves queues 0 to 63: it stalls until "
+		    "that is RT_ENA and 4 traffic classes, 0x9 (8.2.3.9.15)",
+		    NIC_REG(nic, MTQC));
+}
+
+/* The arbiters must not be at work meanwhile. */
+void nic_write_mtqc(struct softnic *nic, unsigned n, uint32_t value) {
+	(void)n;
+	if (value != NIC_REG(nic, MTQC) && !(NIC_REG(nic, RTTDCS) & RTTDCS_ARBDIS))
+		nic_violation(nic, VIOLATION_MTQC_LIVE, REG_MTQC,
+			      "changed from 0x%X to 0x%X while RTTDCS.ARBDIS is 0: set it first "
+			      "(8.2.3.9.15)",
+			      NIC_REG(nic, MTQC), value);
+	if (value != 0 && value != NIC_MTQC_128_QUEUES)
+		nic_violation(nic, VIOLATION_UNKNOWN_MODE, REG_MTQC,
+			      "0x%X: this NIC has 64 queues (0) or 128 in 4 traffic classes (0x9)",
+			      value);
+	NIC_REG(nic, MTQC) = value;
 }
 
 static void stop_tx(struct softnic *nic, unsigned n) {

@@ -16,9 +16,14 @@ enum { VLAN_TAG = 4 };
 /* Whether a ring can take a frame now. */
 enum room { ROOM, ROOM_NONE, ROOM_CLOSED };
 
+/* In loopback the port hears itself, link or not, and nothing else: section 8.2.3.22.8. */
+static bool looped(const struct softnic *nic) {
+	return unlikely(NIC_REG(nic, HLREG0) & HLREG0_LPBK);
+}
+
 static bool receiving(struct softnic *nic) {
 	return NIC_REG(nic, RXCTRL) & RXCTRL_RXEN &&
-	       !(NIC_REG(nic, SECRXCTRL) & SECRXCTRL_RX_DIS) && nic_link_up(nic) &&
+	       !(NIC_REG(nic, SECRXCTRL) & SECRXCTRL_RX_DIS) && (nic_link_up(nic) || looped(nic)) &&
 	       !nic_fault(nic, FAULT_ALL_ONES);
 }
 
@@ -280,7 +285,7 @@ static bool take_arrival(struct softnic *nic, struct nic_frame *frame) {
 
 unsigned nic_rx_run(struct softnic *nic, unsigned frames, uint64_t now) {
 	unsigned moved = drain_fifo(nic, frames);
-	bool on = receiving(nic);
+	bool on = receiving(nic) && !looped(nic);
 	struct nic_frame frame;
 
 	count_missed(nic, on);

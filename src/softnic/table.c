@@ -68,6 +68,7 @@ static const struct {
     {ID_TDLEN, ~(uint32_t)TDLEN_LEN, NULL, NULL},
     {ID_TDH, 0, NULL, nic_write_tdh},
     {ID_TDT, 0, nic_read_tdt, nic_write_tdt},
+    {ID_MTQC, 0, NULL, nic_write_mtqc},
     {ID_TXDCTL, 0, nic_read_txdctl, nic_write_txdctl},
     {ID_AUTOC, 0, NULL, nic_write_autoc},
     {ID_LINKS, 0, nic_read_links, NULL},

@@ -153,7 +153,7 @@ static bool send_frame(struct softnic *nic, unsigned n, const uint8_t *data, siz
 		data = padded;
 		len = PADDED;
 	}
-	if (unlikely(NIC_REG(nic, HLREG0) & HLREG0_LPBK))
+	if (unlikely(NIC_REG(nic, HLREG0) & HLREG0_LPBK)) /* through the filters, as any other */
 		nic_rx_arrive(nic, data, len, false);
 	else if (!nic->wire->ops->send(nic->wire, data, len, now))
 		return false;
@@ -219,8 +219,7 @@ static unsigned run_queue(struct softnic *nic, unsigned n, unsigned frames, uint
 	unsigned moved = 0;
 	uint32_t tail;
 
-	/* Without MTQC's modes only 64 queues are served, section 8.2.3.9.15. */
-	if (ring.queue->hung || (n >= 64 && NIC_REG(nic, MTQC) == 0)) return 0;
+	if (ring.queue->hung || (n >= 64 && NIC_REG(nic, MTQC) != NIC_MTQC_128_QUEUES)) return 0;
 	tail = nic_ring_tail(nic, &ring);
 	while (moved < frames && *ring.head != tail && gather(nic, &ring, tail, &g)) {
 		if (!check_rs_distance(nic, &ring, n, &g)) break;

@@ -131,6 +131,13 @@ static void tx_queue_64(void) {
 	wr(REG_N(TXDCTL, 64), TXDCTL_ENABLE);
 }
 
+static void mtqc_while_arbitrating(void) { wr(REG_MTQC, NIC_MTQC_128_QUEUES); }
+
+static void mtqc_mode(void) {
+	wr(REG_RTTDCS, rd(REG_RTTDCS) | RTTDCS_ARBDIS);
+	wr(REG_MTQC, MTQC_RT_ENA | FIELD(MTQC_NUM_TC_OR_Q, 3));
+}
+
 static void send_one(size_t len, size_t paylen, uint64_t bits) {
 	tx_start(0);
 	make_frame(rig.mem->tx_data[0][0], 60, 0);
@@ -195,6 +202,8 @@ static const struct {
     {"header split", header_split, "SRRCTL[0]: ", "descriptor type"},
     {"DCA bit 12", dca_bit, "DCA_RXCTRL[0]: ", "bit 12"},
     {"queue 64", tx_queue_64, "TXDCTL[64]: ", "MTQC"},
+    {"MTQC while arbitrating", mtqc_while_arbitrating, "MTQC: ", "ARBDIS"},
+    {"MTQC mode", mtqc_mode, "MTQC: ", "0xD"},
     {"empty frame", empty_frame, "TDT[0]: ", "no bytes"},
     {"wrong PAYLEN", wrong_paylen, "TDT[0]: ", "PAYLEN is 64"},
     {"no FCS", no_fcs, "TDT[0]: ", "IFCS"},

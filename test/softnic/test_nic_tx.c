@@ -199,31 +199,6 @@ static void without_link_frames_wait(void **state) {
 	rig_close_clean();
 }
 
-/* MAC loopback empties the TX ring even without link: how a stuck card is flushed. */
-static void loopback_comes_back_and_needs_no_link(void **state) {
-	(void)state;
-	rig_open("");
-	tx_start(0);
-	rx_start(0, 2, SRRCTL_DESCTYPE_ADVANCED, true);
-	rx_give(0, 0, 8);
-	fill(0, 60, 5);
-	tx_frame(0, 0, 60);
-	wr(REG_HLREG0, rd(REG_HLREG0) | HLREG0_LPBK);
-	ring_doorbell(REG_TDT, 1);
-	step();
-	step();
-	assert_int_equal(rig.sent, 0);
-	assert_true(tx_done(0, 0));
-	assert_frame(rig.mem->rx_data[0][0], 60, 5);
-	assert_int_equal(rd(REG_RDH), 1);
-	softnic_fault(rig.nic, "link-down");
-	tx_frame(0, 1, 60);
-	ring_doorbell(REG_TDT, 2);
-	step();
-	assert_true(tx_done(0, 1));
-	rig_close_clean();
-}
-
 static void context_descriptors_are_used_up(void **state) {
 	(void)state;
 	rig_open("");
@@ -290,32 +265,6 @@ static void rs_farther_than_40_hangs_the_queue(void **state) {
 		if (cases[c].hangs) assert_non_null(strstr(softnic_last_violation(rig.nic), "RS"));
 		rig_close();
 	}
-}
-
-static void queues_above_63_stall_without_mtqc(void **state) {
-	(void)state;
-	rig_open(",strict=off");
-	tx_start(64); /* shares memory with queue 0 */
-	fill(0, 60, 1);
-	tx_frame(0, 0, 60);
-	ring_doorbell(REG_N(TDT, 64), 1);
-	step();
-	assert_int_equal(rig.sent, 0);
-	assert_int_equal(rd(REG_N(TDH, 64)), 0);
-	wr(REG_MTQC, MTQC_RT_ENA | FIELD(MTQC_NUM_TC_OR_Q, 2));
-	step();
-	assert_int_equal(rig.sent, 1);
-	rig_close();
-
-	rig_open("");
-	tx_start(63);
-	fill(0, 60, 1);
-	memcpy(rig.mem->tx_data[3], rig.mem->tx_data[0], ROOM);
-	tx_frame(3, 0, 60);
-	ring_doorbell(REG_N(TDT, 63), 1);
-	step();
-	assert_int_equal(rig.sent, 1);
-	rig_close_clean();
 }
 
 static void every_queue_gets_its_share(void **state) {
@@ -456,11 +405,9 @@ int main(void) {
 	    cmocka_unit_test(a_queue_runs_only_with_both_switches_on),
 	    cmocka_unit_test(a_held_frame_leaves_once),
 	    cmocka_unit_test(without_link_frames_wait),
-	    cmocka_unit_test(loopback_comes_back_and_needs_no_link),
 	    cmocka_unit_test(context_descriptors_are_used_up),
 	    cmocka_unit_test(the_ring_goes_round),
 	    cmocka_unit_test(rs_farther_than_40_hangs_the_queue),
-	    cmocka_unit_test(queues_above_63_stall_without_mtqc),
 	    cmocka_unit_test(every_queue_gets_its_share),
 	    cmocka_unit_test(queue_counters_are_where_tqsm_says),
 	    cmocka_unit_test(a_frame_may_span_two_mappings),
