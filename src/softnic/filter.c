@@ -44,11 +44,9 @@ static bool is_hashed(const struct softnic *nic, uint32_t table, const uint8_t *
 }
 
 static enum nic_match match_address(const struct softnic *nic, const uint8_t *frame) {
-	static const uint8_t broadcast[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 	uint32_t fctrl = NIC_REG(nic, FCTRL);
 
-	if (memcmp(frame, broadcast, 6) == 0)
-		return fctrl & FCTRL_BAM ? NIC_MATCH_EXACT : NIC_MATCH_NONE;
+	if (nic_is_broadcast(frame)) return fctrl & FCTRL_BAM ? NIC_MATCH_EXACT : NIC_MATCH_NONE;
 	if (is_ours(nic, frame)) return NIC_MATCH_EXACT;
 	if (frame[0] & 1) {
 		if (fctrl & FCTRL_MPE ||

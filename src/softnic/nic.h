@@ -27,6 +27,7 @@ enum {
 	NIC_FRAME_MAX = 15872,	   /* 15.5 KB with FCS: no frame may be larger, section 7.2.3.2.2 */
 	NIC_FIFO_MAX = 512 * 1024, /* bytes of the receive packet buffer, section 8.2.3.8.9 */
 	NIC_PACKET_MAX = 256 * 1024, /* to be cut into segments, with its headers */
+	NIC_OCTETS = 3 + 16 + 16,    /* counters of octets */
 	NIC_LATE_MAX = 1024,
 };
 
@@ -184,10 +185,10 @@ struct softnic {
 
 	uint32_t regs[NIC_BAR_SIZE / 4]; /* by offset; heads too, but tails are the doorbells */
 	uint8_t unknown[NIC_BAR_SIZE / 4 / 8]; /* unknown registers that were logged */
-	uint32_t octets_high[2]; /* GORCH and GOTCH as the last read of the low half left them */
-	unsigned rars;		 /* receive addresses in use: those above are not valid */
-	bool link;		 /* as last reported in EICR */
-	uint64_t link_at;	 /* when it comes up */
+	uint32_t octets_high[NIC_OCTETS]; /* GORCH and so on as reads of the low halves left them */
+	unsigned rars;			  /* receive addresses in use: those above are not valid */
+	bool link;			  /* as last reported in EICR */
+	uint64_t link_at;		  /* when it comes up */
 
 	bool bus_master;
 	struct nic_region *regions; /* ascending iova */
@@ -356,10 +357,21 @@ void nic_count_octets(struct softnic *nic, uint32_t reg_low, uint64_t octets);
 /* The statistics counter of a queue, as RQSMR and TQSM map it. */
 unsigned nic_rx_counter(const struct softnic *nic, unsigned queue);
 unsigned nic_tx_counter(const struct softnic *nic, unsigned queue);
-uint32_t nic_read_gorcl(struct softnic *nic, unsigned n, uint32_t stored);
-uint32_t nic_read_gorch(struct softnic *nic, unsigned n, uint32_t stored);
-uint32_t nic_read_gotcl(struct softnic *nic, unsigned n, uint32_t stored);
-uint32_t nic_read_gotch(struct softnic *nic, unsigned n, uint32_t stored);
+/* Adds a frame of len bytes without FCS to its class of PRC or PTC. */
+void nic_count_size(struct softnic *nic, uint32_t reg_first, size_t len);
+/* Adds a frame that has left to the counters of the port. */
+void nic_count_sent(struct softnic *nic, const uint8_t *frame, size_t len);
+bool nic_is_broadcast(const uint8_t *frame);
+uint32_t nic_read_gorc_low(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_gorc_high(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_gotc_low(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_gotc_high(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_tor_low(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_tor_high(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_qbrc_low(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_qbrc_high(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_qbtc_low(struct softnic *nic, unsigned n, uint32_t stored);
+uint32_t nic_read_qbtc_high(struct softnic *nic, unsigned n, uint32_t stored);
 
 /* --- fault.c, strict.c --------------------------------------------------------------------------
  */

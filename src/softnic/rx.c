@@ -43,11 +43,11 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 	enum nic_match match;
 
 	frame->undersize = frame->len + NIC_FCS < NIC_FRAME_MIN;
-	if (frame->bad_crc && !keep_bad) return FATE_BAD_CRC;
 	if (frame->len < 14 || (frame->undersize && !keep_bad)) return FATE_UNDERSIZE;
 	nic_headers_parse(frame->data, frame->len, FIELD_GET(VLNCTRL_VET, NIC_REG(nic, VLNCTRL)),
 			  &frame->headers);
 	if (frame->len + NIC_FCS > longest(nic, frame)) return FATE_OVERSIZE;
+	if (frame->bad_crc && !keep_bad) return FATE_BAD_CRC;
 	match = nic_filter(nic, frame);
 	if (match == NIC_MATCH_NONE) return FATE_FILTERED;
 	frame->inexact = match == NIC_MATCH_INEXACT;
@@ -57,23 +57,27 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 	return FATE_TAKEN;
 }
 
+/* What is wrong with a frame; a wrong FCS makes an undersize or oversize one something else. */
+static void count_damage(struct softnic *nic, const struct nic_frame *frame, enum fate fate) {
+	if (frame->undersize)
+		nic_count(nic, frame->bad_crc ? REG_RFC : REG_RUC, 1);
+	else if (fate == FATE_OVERSIZE)
+		nic_count(nic, frame->bad_crc ? REG_RJC : REG_ROC, 1);
+	else if (frame->bad_crc)
+		nic_count(nic, REG_CRCERRS, 1);
+}
+
 static void count(struct softnic *nic, const struct nic_frame *frame, enum fate fate) {
 	nic->arrivals++;
 	nic_count(nic, REG_TPR, 1);
-	if (frame->bad_crc)
-		nic_count(nic, REG_CRCERRS, 1);
-	else if (frame->undersize)
-		nic_count(nic, REG_RUC, 1);
-	else if (fate == FATE_OVERSIZE)
-		nic_count(nic, REG_ROC, 1);
+	nic_count_octets(nic, REG_TORL, frame->len + NIC_FCS);
+	count_damage(nic, frame, fate);
 	if (fate != FATE_TAKEN || frame->bad_crc || frame->undersize) return;
 	nic_count(nic, REG_GPRC, 1);
 	nic_count_octets(nic, REG_GORCL, frame->len + NIC_FCS);
-	if (frame->data[0] & 1) {
-		static const uint8_t broadcast[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-
-		nic_count(nic, memcmp(frame->data, broadcast, 6) == 0 ? REG_BPRC : REG_MPRC, 1);
-	}
+	nic_count_size(nic, REG_PRC, frame->len);
+	if (frame->data[0] & 1)
+		nic_count(nic, nic_is_broadcast(frame->data) ? REG_BPRC : REG_MPRC, 1);
 }
 
 static size_t buffer_size(const struct softnic *nic, unsigned queue) {
@@ -177,6 +181,13 @@ static bool is_len_zero(struct softnic *nic) {
 	       ++nic->deliveries % nic->fault_arg[FAULT_LEN_ZERO] == 0;
 }
 
+static void count_delivered(struct softnic *nic, const struct nic_frame *frame) {
+	unsigned counter = nic_rx_counter(nic, frame->queue);
+
+	nic_count(nic, REG_N(QPRC, counter), 1);
+	nic_count_octets(nic, REG_N(QBRCL, counter), frame->len + NIC_FCS);
+}
+
 /* Writes a frame to memory; the ring has the room. */
 static void deliver(struct softnic *nic, const struct nic_ring *ring,
 		    const struct nic_frame *frame) {
@@ -195,7 +206,7 @@ static void deliver(struct softnic *nic, const struct nic_ring *ring,
 		done += part;
 		if (done == total) break;
 	}
-	nic_count(nic, REG_N(QPRC, nic_rx_counter(nic, frame->queue)), 1);
+	count_delivered(nic, frame);
 }
 
 static void miss(struct softnic *nic, uint64_t frames) {

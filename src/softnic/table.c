@@ -72,10 +72,16 @@ static const struct {
     {ID_TXDCTL, 0, nic_read_txdctl, nic_write_txdctl},
     {ID_AUTOC, 0, NULL, nic_write_autoc},
     {ID_LINKS, 0, nic_read_links, NULL},
-    {ID_GORCL, 0, nic_read_gorcl, NULL},
-    {ID_GORCH, 0, nic_read_gorch, NULL},
-    {ID_GOTCL, 0, nic_read_gotcl, NULL},
-    {ID_GOTCH, 0, nic_read_gotch, NULL},
+    {ID_GORCL, 0, nic_read_gorc_low, NULL},
+    {ID_GORCH, 0, nic_read_gorc_high, NULL},
+    {ID_GOTCL, 0, nic_read_gotc_low, NULL},
+    {ID_GOTCH, 0, nic_read_gotc_high, NULL},
+    {ID_TORL, 0, nic_read_tor_low, NULL},
+    {ID_TORH, 0, nic_read_tor_high, NULL},
+    {ID_QBRCL, 0, nic_read_qbrc_low, NULL},
+    {ID_QBRCH, 0, nic_read_qbrc_high, NULL},
+    {ID_QBTCL, 0, nic_read_qbtc_low, NULL},
+    {ID_QBTCH, 0, nic_read_qbtc_high, NULL},
 };
 
 /* For every 32-bit word of the BAR: which register it is. 0: none, else the id plus one. */

@@ -146,6 +146,7 @@ static void check_frame(struct softnic *nic, const struct nic_ring *ring,
 /* A frame leaves, padded. False: it is held, and tried again. */
 static bool send_frame(struct softnic *nic, unsigned n, const uint8_t *data, size_t len,
 		       uint64_t now) {
+	unsigned counter = nic_tx_counter(nic, n);
 	uint8_t padded[PADDED] = {0};
 
 	if (len < PADDED && NIC_REG(nic, HLREG0) & HLREG0_TXPADEN) {
@@ -157,10 +158,9 @@ static bool send_frame(struct softnic *nic, unsigned n, const uint8_t *data, siz
 		nic_rx_arrive(nic, data, len, false);
 	else if (!nic->wire->ops->send(nic->wire, data, len, now))
 		return false;
-	nic_count(nic, REG_GPTC, 1);
-	nic_count(nic, REG_TPT, 1);
-	nic_count_octets(nic, REG_GOTCL, len + NIC_FCS);
-	nic_count(nic, REG_N(QPTC, nic_tx_counter(nic, n)), 1);
+	nic_count_sent(nic, data, len);
+	nic_count(nic, REG_N(QPTC, counter), 1);
+	nic_count_octets(nic, REG_N(QBTCL, counter), len + NIC_FCS);
 	return true;
 }
 

@@ -100,8 +100,9 @@ static void counters_clear_when_read_and_ignore_writes(void **state) {
 	(void)state;
 	rig_open("");
 	for (unsigned i = 0; i < LINES; i++) {
+		/* The high halves of octet counters have a test of their own. */
 		if (lines[i].access != RC || lines[i].offset == REG_EICR ||
-		    lines[i].offset == REG_GORCH || lines[i].offset == REG_GOTCH)
+		    lines[i].name[strlen(lines[i].name) - 1] == 'H')
 			continue;
 		for (unsigned n = 0; n < lines[i].count; n++) {
 			uint32_t reg = address(&lines[i], n);
@@ -117,25 +118,39 @@ static void counters_clear_when_read_and_ignore_writes(void **state) {
 }
 
 static void octets_are_read_low_then_high(void **state) {
-	static const uint32_t pairs[][2] = {{REG_GORCL, REG_GORCH}, {REG_GOTCL, REG_GOTCH}};
+	static const struct {
+		uint32_t low, high, stride, count;
+	} pairs[] = {
+	    {REG_GORCL, REG_GORCH, 0, 1},  {REG_GOTCL, REG_GOTCH, 0, 1},
+	    {REG_TORL, REG_TORH, 0, 1},	   {REG_QBRCL, REG_QBRCH, 0x40, 16},
+	    {REG_QBTCL, REG_QBTCH, 8, 16},
+	};
 
 	(void)state;
 	rig_open("");
-	for (unsigned i = 0; i < 2; i++) {
-		softnic_poke(rig.nic, pairs[i][0], 0xFFFFFFF0);
-		softnic_poke(rig.nic, pairs[i][1], 0xA);
-		assert_int_equal(rd(pairs[i][0]), 0xFFFFFFF0);
-		assert_int_equal(rd(pairs[i][1]), 0xA); /* was not lost with the low part */
-		assert_int_equal(rd(pairs[i][1]), 0);
-		assert_int_equal(rd(pairs[i][0]), 0);
-		assert_int_equal(rd(pairs[i][1]), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		for (unsigned n = 0; n < pairs[i].count; n++) {
+			uint32_t low = pairs[i].low + n * pairs[i].stride;
+			uint32_t high = pairs[i].high + n * pairs[i].stride;
 
-		/* The wrong way round: the high part is not there yet. */
-		softnic_poke(rig.nic, pairs[i][1], 0xB);
-		assert_int_equal(rd(pairs[i][1]), 0);
-		assert_int_equal(rd(pairs[i][0]), 0);
-		assert_int_equal(rd(pairs[i][1]), 0xB);
+			softnic_poke(rig.nic, low, 0xFFFFFFF0 + n);
+			softnic_poke(rig.nic, high, 0xA);
+			assert_int_equal(rd(low), 0xFFFFFFF0 + n);
+			assert_int_equal(rd(high), 0xA); /* was not lost with the low part */
+			assert_int_equal(rd(high), 0);
+			assert_int_equal(rd(low), 0);
+			assert_int_equal(rd(high), 0);
+
+			/* The wrong way round: the high part is not there yet. */
+			softnic_poke(rig.nic, high, 0xB);
+			assert_int_equal(rd(high), 0);
+			assert_int_equal(rd(low), 0);
+		}
 	}
+	/* None of them took another one's high part meanwhile. */
+	for (unsigned i = 0; i < 5; i++)
+		for (unsigned n = 0; n < pairs[i].count; n++)
+			assert_int_equal(rd(pairs[i].high + n * pairs[i].stride), 0xB);
 	rig_close_clean();
 }
 
