@@ -10,20 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool contains(const struct nic_region *region, uint64_t iova) {
-	return iova >= region->iova && iova - region->iova < region->len;
-}
-
 /* The region that contains iova, or NULL. */
 static const struct nic_region *find(const struct softnic *nic, uint64_t iova, unsigned *hint) {
 	unsigned low = 0, high = nic->n_regions;
 
-	if (likely(*hint < nic->n_regions && contains(&nic->regions[*hint], iova)))
+	if (likely(*hint < nic->n_regions && nic_region_has(&nic->regions[*hint], iova)))
 		return &nic->regions[*hint];
 	while (low < high) {
 		unsigned middle = low + (high - low) / 2;
 
-		if (contains(&nic->regions[middle], iova)) {
+		if (nic_region_has(&nic->regions[middle], iova)) {
 			*hint = middle;
 			return &nic->regions[middle];
 		}
@@ -35,7 +31,8 @@ static const struct nic_region *find(const struct softnic *nic, uint64_t iova, u
 	return NULL;
 }
 
-uint8_t *nic_dma_look(const struct softnic *nic, uint64_t iova, uint64_t len, unsigned *hint) {
+uint8_t *nic_dma_look_elsewhere(const struct softnic *nic, uint64_t iova, uint64_t len,
+				unsigned *hint) {
 	const struct nic_region *region = find(nic, iova, hint);
 
 	if (!region || region->len - (iova - region->iova) < len) return NULL;

@@ -122,12 +122,8 @@ void nic_late_run(struct softnic *nic, bool all) {
 		publish_oldest(nic);
 }
 
-void nic_write_back(struct softnic *nic, const struct nic_ring *ring, uint32_t index,
-		    struct desc *d, uint64_t qw1) {
-	if (likely(!nic_fault(nic, FAULT_DD_LATE))) {
-		desc_publish(d, qw1);
-		return;
-	}
+void nic_write_back_late(struct softnic *nic, const struct nic_ring *ring, uint32_t index,
+			 uint64_t qw1) {
 	/* When there is no room for more, the oldest comes early: their order is what counts. */
 	if (nic->late_count == NIC_LATE_MAX) publish_oldest(nic);
 	nic->late[(nic->late_begin + nic->late_count++) % NIC_LATE_MAX] = (struct nic_late){

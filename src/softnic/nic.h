@@ -258,12 +258,33 @@ void nic_write_autoc(struct softnic *nic, unsigned n, uint32_t value);
 /* --- queue.c: what both kinds of queue have in common ------------------------------------------
  */
 
-struct nic_ring nic_rx_ring(struct softnic *nic, unsigned n);
-struct nic_ring nic_tx_ring(struct softnic *nic, unsigned n);
+/* Inline, as what is done once a frame. */
+static inline struct nic_ring nic_rx_ring(struct softnic *nic, unsigned n) {
+	return (struct nic_ring){
+	    .queue = &nic->rx[n],
+	    .base = (uint64_t)NIC_REG_N(nic, RDBAH, n) << 32 | NIC_REG_N(nic, RDBAL, n),
+	    .size = NIC_REG_N(nic, RDLEN, n) / sizeof(struct desc),
+	    .base_reg = REG_N(RDBAL, n),
+	    .tail_reg = REG_N(RDT, n),
+	    .head = &NIC_REG_N(nic, RDH, n),
+	};
+}
+
+static inline struct nic_ring nic_tx_ring(struct softnic *nic, unsigned n) {
+	return (struct nic_ring){
+	    .queue = &nic->tx[n],
+	    .base = (uint64_t)NIC_REG_N(nic, TDBAH, n) << 32 | NIC_REG_N(nic, TDBAL, n),
+	    .size = NIC_REG_N(nic, TDLEN, n) / sizeof(struct desc),
+	    .base_reg = REG_N(TDBAL, n),
+	    .tail_reg = REG_N(TDT, n),
+	    .head = &NIC_REG_N(nic, TDH, n),
+	};
+}
+
 /* Looks at the doorbell: the tail, or the head (nothing to do) if the tail makes no sense. */
 uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring);
-/* The descriptor, or NULL: stray DMA, reported, and the queue hangs. */
-struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring, uint32_t index);
+/* Reports that a descriptor is not in memory or not in the ring; the queue hangs. */
+void nic_ring_stray(struct softnic *nic, const struct nic_ring *ring, uint32_t index);
 
 static inline uint32_t nic_ring_next(const struct nic_ring *ring, uint32_t index) {
 	return index + 1 == ring->size ? 0 : index + 1;
@@ -284,11 +305,37 @@ void nic_write_txdctl(struct softnic *nic, unsigned n, uint32_t value);
 /* --- dma.c -------------------------------------------------------------------------------------
  */
 
+static inline bool nic_region_has(const struct nic_region *region, uint64_t iova) {
+	return iova >= region->iova && iova - region->iova < region->len;
+}
+
+uint8_t *nic_dma_look_elsewhere(const struct softnic *nic, uint64_t iova, uint64_t len,
+				unsigned *hint);
 /*
  * The memory of len bytes at iova if it is in one piece, else NULL, which need not be an error.
  * hint: the caller's region of last time.
  */
-uint8_t *nic_dma_look(const struct softnic *nic, uint64_t iova, uint64_t len, unsigned *hint);
+static inline uint8_t *nic_dma_look(const struct softnic *nic, uint64_t iova, uint64_t len,
+				    unsigned *hint) {
+	const struct nic_region *last = &nic->regions[*hint];
+
+	if (likely(*hint < nic->n_regions && nic_region_has(last, iova) &&
+		   last->len - (iova - last->iova) >= len))
+		return last->addr + (iova - last->iova);
+	return nic_dma_look_elsewhere(nic, iova, len, hint);
+}
+/* A ring's descriptor, or NULL: stray DMA, reported, and the queue hangs. */
+static inline struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring,
+					 uint32_t index) {
+	void *desc = nic_dma_look(nic, ring->base + index * sizeof(struct desc),
+				  sizeof(struct desc), &ring->queue->ring_region);
+
+	/* Outside: a head that was written so. */
+	if (likely(desc && index < ring->size)) return desc;
+	nic_ring_stray(nic, ring, index);
+	return NULL;
+}
+
 /* Every byte of it is mapped, in whatever pieces. */
 bool nic_dma_mapped(const struct softnic *nic, uint64_t iova, uint64_t len);
 /*
@@ -304,7 +351,7 @@ bool nic_dma_write(struct softnic *nic, uint64_t iova, const void *from, size_t 
  * --------------------------------------------------------------------------
  */
 
-/* Chooses the queue of a frame whose headers are known. */
+/* The hash of a frame whose headers are known, and its queue if there is one. */
 void nic_rss(const struct softnic *nic, struct nic_frame *frame);
 void nic_write_mrqc(struct softnic *nic, unsigned n, uint32_t value);
 
@@ -351,12 +398,33 @@ bool nic_fifo_push(struct softnic *nic, const struct nic_frame *frame);	  /* fal
 bool nic_fifo_peek(const struct nic_fifo *fifo, struct nic_frame *frame); /* false: empty */
 void nic_fifo_pop(struct nic_fifo *fifo);
 
-/* Adds to a counter, which sticks at its maximum (32 bits, octets 36). */
-void nic_count(struct softnic *nic, uint32_t reg, uint64_t events);
-void nic_count_octets(struct softnic *nic, uint32_t reg_low, uint64_t octets);
-/* The statistics counter of a queue, as RQSMR and TQSM map it. */
-unsigned nic_rx_counter(const struct softnic *nic, unsigned queue);
-unsigned nic_tx_counter(const struct softnic *nic, unsigned queue);
+/* Adds to a counter, which sticks at its maximum. Inline: there are ten of them for every frame. */
+static inline void nic_count(struct softnic *nic, uint32_t reg, uint64_t events) {
+	uint32_t *count = &nic->regs[reg / 4];
+
+	*count = likely(events <= UINT32_MAX - *count) ? *count + events : UINT32_MAX;
+}
+
+/* The same with 36 bits in two registers. */
+static inline void nic_count_octets(struct softnic *nic, uint32_t reg_low, uint64_t octets) {
+	const uint64_t full = (UINT64_C(1) << 36) - 1;
+	uint32_t *low = &nic->regs[reg_low / 4];
+	uint64_t count = ((uint64_t)low[1] << 32 | low[0]) + octets;
+
+	if (unlikely(count > full)) count = full;
+	low[0] = (uint32_t)count;
+	low[1] = count >> 32;
+}
+
+/* The statistics counter of a queue: four of them have its number in one register, a byte each. */
+static inline unsigned nic_rx_counter(const struct softnic *nic, unsigned queue) {
+	return NIC_REG_N(nic, RQSMR, queue / 4) >> queue % 4 * 8 & 0xF;
+}
+
+static inline unsigned nic_tx_counter(const struct softnic *nic, unsigned queue) {
+	return NIC_REG_N(nic, TQSM, queue / 4) >> queue % 4 * 8 & 0xF;
+}
+
 /* Adds a frame of len bytes without FCS to its class of PRC or PTC. */
 void nic_count_size(struct softnic *nic, uint32_t reg_first, size_t len);
 /* Adds a frame that has left to the counters of the port. */
@@ -379,9 +447,17 @@ uint32_t nic_read_qbtc_high(struct softnic *nic, unsigned n, uint32_t stored);
 /* Sets "NAME[:ARG][+NAME[:ARG]...]". 0 or -EINVAL with ixdp_error(). */
 int nic_fault_set(struct softnic *nic, const char *text);
 
-/* Publishes a descriptor's second quad word, later if the dd-late fault is set. */
-void nic_write_back(struct softnic *nic, const struct nic_ring *ring, uint32_t index,
-		    struct desc *d, uint64_t qw1);
+/* Publishes a descriptor's second quad word some steps later: the dd-late fault. */
+void nic_write_back_late(struct softnic *nic, const struct nic_ring *ring, uint32_t index,
+			 uint64_t qw1);
+static inline void nic_write_back(struct softnic *nic, const struct nic_ring *ring, uint32_t index,
+				  struct desc *d, uint64_t qw1) {
+	if (likely(!nic_fault(nic, FAULT_DD_LATE)))
+		desc_publish(d, qw1);
+	else
+		nic_write_back_late(nic, ring, index, qw1);
+}
+
 /* The torn fault: publishes a receive descriptor half written, and calls the hook. */
 void nic_torn(struct softnic *nic, unsigned queue, uint32_t index, struct desc *d, uint64_t qw1);
 /* Publishes held-back write-backs: those that are due, or all. */

@@ -5,9 +5,11 @@
  */
 #pragma once
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Protocol numbers of IP. */
 enum { NIC_TCP = 6, NIC_UDP = 17, NIC_SCTP = 132 };
@@ -123,9 +125,37 @@ static inline uint16_t nic_be16(const uint8_t *at) { return at[0] << 8 | at[1]; 
 void nic_headers_parse(const uint8_t *frame, size_t len, uint16_t vlan_type,
 		       struct nic_headers *headers);
 
-/* One's complement sums: adds bytes to a sum; the 16 bits that it comes to. */
-uint64_t nic_sum(const uint8_t *data, size_t len, uint64_t sum);
-uint16_t nic_fold(uint64_t sum);
+/*
+ * One's complement sums of words as they lie in memory: they do not mind the byte order (RFC 1071),
+ * so a checksum is stored as it comes. Adds bytes to a sum:
+ */
+static inline uint64_t nic_sum(const uint8_t *data, size_t len, uint64_t sum) {
+	uint32_t word;
+	uint16_t half;
+
+	for (; len >= 4; data += 4, len -= 4) {
+		memcpy(&word, data, 4);
+		sum += word;
+	}
+	if (len & 2) {
+		memcpy(&half, data, 2);
+		sum += half;
+		data += 2;
+	}
+	return len & 1 ? sum + htole16(*data) : sum;
+}
+
+/* The 16 bits that a sum of up to 65,535 words comes to. */
+static inline uint16_t nic_fold(uint64_t sum) {
+	sum = (sum >> 32) + (sum & 0xFFFFFFFF);
+	sum = (sum >> 16) + (sum & 0xFFFF);
+	sum = (sum >> 16) + (sum & 0xFFFF);
+	return (sum >> 16) + (sum & 0xFFFF);
+}
+
+/* Whether it comes to all ones, as it does over data with its own checksum. */
+static inline bool nic_sum_is_right(uint64_t sum) { return sum % 0xFFFF == 0 && sum != 0; }
+
 uint32_t nic_crc(uint32_t polynomial, const uint8_t *data, size_t len);
 /* What a descriptor's status says of a frame's checksums. */
 uint64_t nic_checksum_status(const uint8_t *frame, const struct nic_headers *headers);

@@ -10,28 +10,6 @@
 _Static_assert((int)RXDCTL_ENABLE == (int)TXDCTL_ENABLE, "one code for both kinds of queue");
 enum { ENABLE = RXDCTL_ENABLE };
 
-struct nic_ring nic_rx_ring(struct softnic *nic, unsigned n) {
-	return (struct nic_ring){
-	    .queue = &nic->rx[n],
-	    .base = (uint64_t)NIC_REG_N(nic, RDBAH, n) << 32 | NIC_REG_N(nic, RDBAL, n),
-	    .size = NIC_REG_N(nic, RDLEN, n) / sizeof(struct desc),
-	    .base_reg = REG_N(RDBAL, n),
-	    .tail_reg = REG_N(RDT, n),
-	    .head = &NIC_REG_N(nic, RDH, n),
-	};
-}
-
-struct nic_ring nic_tx_ring(struct softnic *nic, unsigned n) {
-	return (struct nic_ring){
-	    .queue = &nic->tx[n],
-	    .base = (uint64_t)NIC_REG_N(nic, TDBAH, n) << 32 | NIC_REG_N(nic, TDBAL, n),
-	    .size = NIC_REG_N(nic, TDLEN, n) / sizeof(struct desc),
-	    .base_reg = REG_N(TDBAL, n),
-	    .tail_reg = REG_N(TDT, n),
-	    .head = &NIC_REG_N(nic, TDH, n),
-	};
-}
-
 uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring) {
 	struct nic_queue *queue = ring->queue;
 	/* Pairs with the driver's release store: the descriptors up to the tail are seen whole. */
@@ -58,20 +36,12 @@ uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring) {
 	return tail;
 }
 
-struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring, uint32_t index) {
-	uint64_t iova = ring->base + index * sizeof(struct desc);
-	void *desc = nic_dma_look(nic, iova, sizeof(struct desc), &ring->queue->ring_region);
-	bool outside = index >= ring->size; /* a head that was written so */
-
-	if (unlikely(!desc || outside)) {
-		nic_violation(nic, VIOLATION_STRAY_DMA, ring->base_reg,
-			      "stray DMA to descriptor %u at 0x%llx, which is %s", index,
-			      (unsigned long long)iova,
-			      outside ? "outside the ring" : "not mapped");
-		ring->queue->hung = true;
-		return NULL;
-	}
-	return desc;
+void nic_ring_stray(struct softnic *nic, const struct nic_ring *ring, uint32_t index) {
+	nic_violation(nic, VIOLATION_STRAY_DMA, ring->base_reg,
+		      "stray DMA to descriptor %u at 0x%llx, which is %s", index,
+		      (unsigned long long)(ring->base + index * sizeof(struct desc)),
+		      index < ring->size ? "not mapped" : "outside the ring");
+	ring->queue->hung = true;
 }
 
 /* A queue goes into operation: its ring must be in order by now. */

@@ -52,10 +52,6 @@ void nic_rss(const struct softnic *nic, struct nic_frame *frame) {
 	struct toeplitz t = {.nic = nic};
 	unsigned entry;
 
-	frame->rss = NIC_RSS_NONE;
-	frame->hash = 0;
-	frame->queue = 0;
-	if (likely(FIELD_GET(MRQC_MRQE, mrqc) != MRQC_MRQE_RSS)) return;
 	frame->rss = rss_type(h, mrqc);
 	if (frame->rss == NIC_RSS_NONE) return;
 	if (h->types & NIC_TYPE_IPV4) /* source and destination are neighbours in the header */

@@ -51,7 +51,10 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 	match = nic_filter(nic, frame);
 	if (match == NIC_MATCH_NONE) return FATE_FILTERED;
 	frame->inexact = match == NIC_MATCH_INEXACT;
-	nic_rss(nic, frame);
+	frame->rss = NIC_RSS_NONE;
+	frame->hash = 0;
+	frame->queue = 0;
+	if (FIELD_GET(MRQC_MRQE, NIC_REG(nic, MRQC)) == MRQC_MRQE_RSS) nic_rss(nic, frame);
 	if (nic->steer)
 		frame->queue = nic->steer(frame->data, frame->len, nic->steer_arg) % NIC_RX_QUEUES;
 	return FATE_TAKEN;

@@ -8,22 +8,6 @@
 
 #include <string.h>
 
-void nic_count(struct softnic *nic, uint32_t reg, uint64_t events) {
-	uint32_t *count = &nic->regs[reg / 4];
-
-	*count = likely(events <= UINT32_MAX - *count) ? *count + events : UINT32_MAX;
-}
-
-void nic_count_octets(struct softnic *nic, uint32_t reg_low, uint64_t octets) {
-	const uint64_t full = (UINT64_C(1) << 36) - 1;
-	uint32_t *low = &nic->regs[reg_low / 4];
-	uint64_t count = ((uint64_t)low[1] << 32 | low[0]) + octets;
-
-	if (unlikely(count > full)) count = full;
-	low[0] = (uint32_t)count;
-	low[1] = count >> 32;
-}
-
 void nic_count_size(struct softnic *nic, uint32_t reg_first, size_t len) {
 	static const size_t ends[] = {64, 127, 255, 511, 1023};
 	unsigned class = 0;
@@ -46,15 +30,6 @@ void nic_count_sent(struct softnic *nic, const uint8_t *frame, size_t len) {
 	nic_count_size(nic, REG_PTC, len);
 	if (len >= 6 && frame[0] & 1)
 		nic_count(nic, nic_is_broadcast(frame) ? REG_BPTC : REG_MPTC, 1);
-}
-
-/* Four queues have their counter's number in one register, a byte each. */
-unsigned nic_rx_counter(const struct softnic *nic, unsigned queue) {
-	return NIC_REG_N(nic, RQSMR, queue / 4) >> queue % 4 * 8 & 0xF;
-}
-
-unsigned nic_tx_counter(const struct softnic *nic, unsigned queue) {
-	return NIC_REG_N(nic, TQSM, queue / 4) >> queue % 4 * 8 & 0xF;
 }
 
 /* Octet counters, and what the last read of the low half has left of each. */

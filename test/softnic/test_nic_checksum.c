@@ -76,6 +76,16 @@ static const struct {
      {.ip = 6, .fragment = true, .protocol = UDP, .payload = 80},
      T_IPV6 | T_EXTENSION,
      0},
+    {"large words",
+     {.ip = 4,
+      .protocol = UDP,
+      .src = {255, 255, 255, 254},
+      .dst = {255, 255, 255, 255},
+      .sport = 0xFFFF,
+      .dport = 0xFFFF,
+      .payload = 1473},
+     T_IPV4 | T_UDP,
+     IPCS | L4CS | UDPCS},
     {"tag", {.vlan = 7, .ip = 4, .protocol = TCP}, T_IPV4 | T_TCP, IPCS | L4CS},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
