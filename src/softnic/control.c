@@ -37,6 +37,8 @@ void nic_reset(struct softnic *nic) {
 	memset(nic->octets_high, 0, sizeof(nic->octets_high));
 	nic->fifo.begin = nic->fifo.end = nic->fifo.used = 0;
 	nic->late_count = 0;
+	nic->paused_until = 0;
+	nic->xoff = false;
 
 	if (nic->wedged > 0 && now - nic->reset_at >= RESETS_APART_NS) nic->wedged--;
 	nic->reset_at = now;

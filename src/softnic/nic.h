@@ -203,6 +203,10 @@ struct softnic {
 	uint8_t scratch[NIC_PACKET_MAX]; /* a packet that is not in one piece elsewhere */
 	uint8_t segment[NIC_FRAME_MAX];	 /* a frame after its offloads */
 
+	uint64_t paused_until; /* as a PAUSE frame has asked */
+	bool xoff;	       /* the other end has been asked to pause, and again at: */
+	uint64_t xoff_again;
+
 	uint32_t faults; /* a bit each */
 	uint64_t fault_arg[FAULT_COUNT];
 	uint64_t arrivals, deliveries; /* counted for bad-crc and len-zero */
@@ -440,6 +444,17 @@ uint32_t nic_read_qbrc_low(struct softnic *nic, unsigned n, uint32_t stored);
 uint32_t nic_read_qbrc_high(struct softnic *nic, unsigned n, uint32_t stored);
 uint32_t nic_read_qbtc_low(struct softnic *nic, unsigned n, uint32_t stored);
 uint32_t nic_read_qbtc_high(struct softnic *nic, unsigned n, uint32_t stored);
+
+/* --- flow.c ------------------------------------------------------------------------------------
+ */
+
+/* The frame, which is good and of at least 14 bytes, is a PAUSE frame, and the MAC's business. */
+bool nic_flow_takes(const struct softnic *nic, const uint8_t *frame, size_t len);
+void nic_flow_act(struct softnic *nic, const uint8_t *frame);
+bool nic_flow_paused(const struct softnic *nic, uint64_t now);
+/* Asks the other end to pause, or to go on, if it is time for that. */
+void nic_flow_run(struct softnic *nic, uint64_t now);
+uint32_t nic_read_tfcs(struct softnic *nic, unsigned n, uint32_t stored);
 
 /* --- fault.c, strict.c --------------------------------------------------------------------------
  */

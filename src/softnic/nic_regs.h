@@ -11,6 +11,9 @@
 #define NIC_REGISTERS(R) \
 	R(SWSM,       0x10140,    0,   1, 0x00000000, RW,  "8.2.3.4.9",   "software semaphore") \
 	R(SW_FW_SYNC, 0x10160,    0,   1, 0x00000000, RW,  "8.2.3.4.11",  "software-firmware synchronization") \
+	R(FCTTV,      0x03200,    4,   4, 0x00000000, RW,  "8.2.3.3.2",   "flow control transmit timer value") \
+	R(FCRTV,      0x032A0,    0,   1, 0x00000000, RW,  "8.2.3.3.5",   "flow control refresh threshold value") \
+	R(TFCS,       0x0CE00,    0,   1, 0x00000000, RO,  "8.2.3.3.6",   "transmit flow control status") \
 	R(AUTOC,      0x042A0,    0,   1, 0xC09C6004, RW,  "8.2.3.22.19", "auto-negotiation control") \
 	R(VLNCTRL,    0x05088,    0,   1, 0x00008100, RW,  "8.2.3.7.2",   "VLAN control") \
 	R(MCSTCTRL,   0x05090,    0,   1, 0x00000000, RW,  "8.2.3.7.3",   "multicast control") \
@@ -20,6 +23,10 @@
 	R(RXCSUM,     0x05000,    0,   1, 0x00000000, RW,  "8.2.3.7.5",   "receive checksum control") \
 	R(DTXTCPFLGL, 0x04A88,    0,   1, 0x0F760FF6, RW,  "8.2.3.9.3",   "TCP flags of first and middle segments") \
 	R(DTXTCPFLGH, 0x04A8C,    0,   1, 0x00000F7F, RW,  "8.2.3.9.4",   "TCP flags of the last segment") \
+	R(LXONTXC,    0x03F60,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XON transmitted") \
+	R(LXOFFTXC,   0x03F68,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XOFF transmitted") \
+	R(LXONRXCNT,  0x041A4,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XON received") \
+	R(LXOFFRXCNT, 0x041A8,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XOFF received") \
 	R(RFC,        0x040A8,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive fragments: undersize and CRC error") \
 	R(RJC,        0x040B0,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive jabber: oversize and CRC error") \
 	R(TORL,       0x040C0,    0,   1, 0x00000000, RC,  "8.2.3.23",    "total octets received low") \
@@ -40,6 +47,12 @@
 	F(SWSM,       SWESMBI,         1,  1) \
 	F(SW_FW_SYNC, SW_MAC_CSR,      3,  1) \
 	F(SW_FW_SYNC, FW_MAC_CSR,      8,  1) \
+	F(FCTTV,      TTV0,            0, 16) \
+	F(FCTTV,      TTV1,           16, 16) \
+	F(FCRTV,      REFRESH,         0, 16) \
+	F(TFCS,       TC_XOFF,         0,  1) \
+	F(MFLCN,      PMCF,            0,  1) /* may be set, changes nothing: so may DPF */ \
+	F(MFLCN,      DPF,             1,  1) \
 	F(AUTOC,      FLU,             0,  1) \
 	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
 	F(AUTOC,      LMS,            13,  3) \

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* What becomes of a frame at the port, section 7.1.1 and 8.2.3.23. */
-enum fate { FATE_TAKEN, FATE_FILTERED, FATE_UNDERSIZE, FATE_OVERSIZE, FATE_BAD_CRC };
+enum fate { FATE_TAKEN, FATE_FILTERED, FATE_UNDERSIZE, FATE_OVERSIZE, FATE_BAD_CRC, FATE_PAUSE };
 
 enum { VLAN_TAG = 4 };
 
@@ -48,6 +48,8 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 			  &frame->headers);
 	if (frame->len + NIC_FCS > longest(nic, frame)) return FATE_OVERSIZE;
 	if (frame->bad_crc && !keep_bad) return FATE_BAD_CRC;
+	if (unlikely(nic_flow_takes(nic, frame->data, frame->len)) && !frame->bad_crc)
+		return FATE_PAUSE;
 	match = nic_filter(nic, frame);
 	if (match == NIC_MATCH_NONE) return FATE_FILTERED;
 	frame->inexact = match == NIC_MATCH_INEXACT;
@@ -75,6 +77,7 @@ static void count(struct softnic *nic, const struct nic_frame *frame, enum fate 
 	nic_count(nic, REG_TPR, 1);
 	nic_count_octets(nic, REG_TORL, frame->len + NIC_FCS);
 	count_damage(nic, frame, fate);
+	if (fate == FATE_PAUSE) nic_flow_act(nic, frame->data);
 	if (fate != FATE_TAKEN || frame->bad_crc || frame->undersize) return;
 	nic_count(nic, REG_GPRC, 1);
 	nic_count_octets(nic, REG_GORCL, frame->len + NIC_FCS);

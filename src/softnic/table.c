@@ -72,6 +72,7 @@ static const struct {
     {ID_TXDCTL, 0, nic_read_txdctl, nic_write_txdctl},
     {ID_AUTOC, 0, NULL, nic_write_autoc},
     {ID_LINKS, 0, nic_read_links, NULL},
+    {ID_TFCS, 0, nic_read_tfcs, NULL},
     {ID_GORCL, 0, nic_read_gorc_low, NULL},
     {ID_GORCH, 0, nic_read_gorc_high, NULL},
     {ID_GOTCL, 0, nic_read_gotc_low, NULL},

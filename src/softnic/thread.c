@@ -70,7 +70,9 @@ static unsigned step(struct softnic *nic, unsigned frames) {
 	nic_lock_take(&nic->lock);
 	nic->steps++;
 	nic_late_run(nic, false);
-	moved = nic_rx_run(nic, frames, now) + nic_tx_run(nic, frames, now);
+	moved = nic_rx_run(nic, frames, now);
+	nic_flow_run(nic, now);
+	moved += nic_tx_run(nic, frames, now);
 	nic_lock_give(&nic->lock);
 	return moved;
 }

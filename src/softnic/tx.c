@@ -250,7 +250,8 @@ unsigned nic_tx_run(struct softnic *nic, unsigned frames, uint64_t now) {
 	for (unsigned i = 0; i < NIC_TX_QUEUES / 64; i++)
 		queues += __builtin_popcountll(nic->tx_on[i]);
 	if (queues == 0 || !(NIC_REG(nic, DMATXCTL) & DMATXCTL_TE) || !nic_dma_on(nic) ||
-	    nic_fault(nic, FAULT_TX_STOP) || !(nic_link_up(nic) || loopback))
+	    nic_fault(nic, FAULT_TX_STOP) ||
+	    !(loopback || (nic_link_up(nic) && !nic_flow_paused(nic, now))))
 		return 0;
 	share = frames / queues ? frames / queues : 1;
 	for (unsigned i = 0; i < queues && moved < frames; i++) {

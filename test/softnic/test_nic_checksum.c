@@ -83,7 +83,7 @@ static const struct {
       .dst = {255, 255, 255, 255},
       .sport = 0xFFFF,
       .dport = 0xFFFF,
-      .payload = 1473},
+      .payload = 1471},
      T_IPV4 | T_UDP,
      IPCS | L4CS | UDPCS},
     {"tag", {.vlan = 7, .ip = 4, .protocol = TCP}, T_IPV4 | T_TCP, IPCS | L4CS},
