@@ -123,7 +123,7 @@ static const struct nic_reg *locate(uint32_t *offset, unsigned *n) {
 
 	*offset = *offset % NIC_BAR_SIZE & ~UINT32_C(3);
 	reg = nic_reg_find(*offset, n);
-	if (reg) *offset = reg->offset + reg->stride * *n;
+	if (reg) *offset = nic_reg_offset(reg, *n);
 	return reg;
 }
 
@@ -220,7 +220,7 @@ void softnic_poke(struct softnic *nic, uint32_t reg, uint32_t value) {
 
 volatile uint32_t *softnic_doorbell(struct softnic *nic, uint32_t reg) {
 	for (unsigned n = 0; n < NIC_RX_QUEUES; n++)
-		if (reg == REG_N(RDT, n)) return &nic->rx[n].doorbell;
+		if (reg == NIC_RXQ_REG(RDT, n)) return &nic->rx[n].doorbell;
 	for (unsigned n = 0; n < NIC_TX_QUEUES; n++)
 		if (reg == REG_N(TDT, n)) return &nic->tx[n].doorbell;
 	return NULL;

@@ -20,7 +20,7 @@
 
 enum {
 	NIC_BAR_SIZE = 0x20000,
-	NIC_RX_QUEUES = REG_RDT_COUNT,
+	NIC_RX_QUEUES = 2 * REG_RDT_COUNT,
 	NIC_TX_QUEUES = REG_TDT_COUNT,
 	NIC_FCS = 4,
 	NIC_FRAME_MIN = 64,	   /* with FCS */
@@ -42,6 +42,7 @@ enum nic_access { NIC_RW, NIC_RO, NIC_RC, NIC_W1S, NIC_W1C };
 struct nic_reg {
 	const char *name;
 	uint32_t offset, stride, count, reset;
+	uint32_t more; /* where an array goes on, with as many again; 0: it does not */
 	enum nic_access access;
 	uint32_t fields; /* all of its fields; 0: none are defined, every bit may be written */
 	uint32_t fixed;	 /* bits that a write does not change */
@@ -53,6 +54,12 @@ struct nic_reg {
 
 /* The register at an offset, aliases resolved: which one of an array. NULL: not in the table. */
 const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n);
+
+/* Where register n of an array is stored. */
+static inline uint32_t nic_reg_offset(const struct nic_reg *reg, unsigned n) {
+	return n < reg->count ? reg->offset + reg->stride * n
+			      : reg->more + reg->stride * (n - reg->count);
+}
 
 /* Gives all registers their reset values. */
 void nic_reg_reset(struct softnic *nic);
@@ -230,6 +237,7 @@ enum { NIC_MTQC_128_QUEUES = MTQC_RT_ENA | 2u << MTQC_NUM_TC_OR_Q_LOW };
 
 /* A register in storage. */
 #define NIC_REG(nic, name) ((nic)->regs[REG_##name / 4])
+#define NIC_RXQ(nic, name, n) ((nic)->regs[NIC_RXQ_REG(name, n) / 4])
 #define NIC_REG_N(nic, name, n) ((nic)->regs[REG_N(name, n) / 4])
 
 static inline bool nic_fault(const struct softnic *nic, enum nic_fault fault) {
@@ -266,11 +274,11 @@ void nic_write_autoc(struct softnic *nic, unsigned n, uint32_t value);
 static inline struct nic_ring nic_rx_ring(struct softnic *nic, unsigned n) {
 	return (struct nic_ring){
 	    .queue = &nic->rx[n],
-	    .base = (uint64_t)NIC_REG_N(nic, RDBAH, n) << 32 | NIC_REG_N(nic, RDBAL, n),
-	    .size = NIC_REG_N(nic, RDLEN, n) / sizeof(struct desc),
-	    .base_reg = REG_N(RDBAL, n),
-	    .tail_reg = REG_N(RDT, n),
-	    .head = &NIC_REG_N(nic, RDH, n),
+	    .base = (uint64_t)NIC_RXQ(nic, RDBAH, n) << 32 | NIC_RXQ(nic, RDBAL, n),
+	    .size = NIC_RXQ(nic, RDLEN, n) / sizeof(struct desc),
+	    .base_reg = NIC_RXQ_REG(RDBAL, n),
+	    .tail_reg = NIC_RXQ_REG(RDT, n),
+	    .head = &NIC_RXQ(nic, RDH, n),
 	};
 }
 
@@ -384,7 +392,7 @@ size_t nic_offload_frame(struct softnic *nic, const struct nic_offload *offload,
 bool nic_rx_arrive(struct softnic *nic, const uint8_t *frame, size_t len, bool bad_crc);
 
 static inline bool nic_strips_vlan(const struct softnic *nic, const struct nic_frame *frame) {
-	return frame->headers.tagged && NIC_REG_N(nic, RXDCTL, frame->queue) & RXDCTL_VME;
+	return frame->headers.tagged && NIC_RXQ(nic, RXDCTL, frame->queue) & RXDCTL_VME;
 }
 
 void nic_writeback_of(const struct softnic *nic, const struct nic_frame *frame,

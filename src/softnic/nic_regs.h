@@ -90,6 +90,17 @@
 	A(RETA,       0x05C00,    4, 32) \
 	A(RSSRK,      0x05C80,    4, 10) \
 	A(QPTC,       0x06030, 0x40, 16)
+
+/* Registers of receive queues 64 to 127, which are not behind those of 0 to 63: M(name, offset). */
+#define NIC_MORE_QUEUES(M) \
+	M(RDBAL,      0x0D000) \
+	M(RDBAH,      0x0D004) \
+	M(RDLEN,      0x0D008) \
+	M(DCA_RXCTRL, 0x0D00C) \
+	M(RDH,        0x0D010) \
+	M(SRRCTL,     0x0D014) \
+	M(RDT,        0x0D018) \
+	M(RXDCTL,     0x0D028)
 /* clang-format on */
 
 enum {
@@ -102,6 +113,11 @@ enum {
 	    NIC_FIELDS(F)
 #undef F
 };
+
+/* Register of receive queue n: a queue's registers lie together, all queues' the same way. */
+#define NIC_RXQ_REG(name, n)                                                                       \
+	(REG_##name + REG_##name##_STRIDE * (uint32_t)(n) +                                        \
+	 ((n) < REG_RDBAL_COUNT ? 0 : 0x0D000 - REG_N(RDBAL, REG_RDBAL_COUNT)))
 
 /* MRQC.MRQE, section 8.2.3.7.12. */
 enum { MRQC_MRQE_NONE = 0, MRQC_MRQE_RSS = 1 };

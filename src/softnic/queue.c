@@ -70,13 +70,13 @@ static void start(struct softnic *nic, const struct nic_ring *ring) {
 
 static void start_rx(struct softnic *nic, unsigned n) {
 	struct nic_ring ring = nic_rx_ring(nic, n);
-	uint32_t srrctl = NIC_REG_N(nic, SRRCTL, n);
+	uint32_t srrctl = NIC_RXQ(nic, SRRCTL, n);
 	unsigned type = FIELD_GET(SRRCTL_DESCTYPE, srrctl);
 
 	start(nic, &ring);
 	if (FIELD_GET(SRRCTL_BSIZEPKT, srrctl) == 0 ||
 	    (type != SRRCTL_DESCTYPE_LEGACY && type != SRRCTL_DESCTYPE_ADVANCED)) {
-		nic_violation(nic, VIOLATION_RX_BUFFERS, REG_N(SRRCTL, n),
+		nic_violation(nic, VIOLATION_RX_BUFFERS, NIC_RXQ_REG(SRRCTL, n),
 			      "0x%08X: needs a buffer size, and a descriptor type of 0 or 1 (this "
 			      "NIC does not split headers)",
 			      srrctl);
@@ -143,9 +143,9 @@ static bool switched(struct nic_queue *queue) {
 }
 
 static void set_rxdctl(struct softnic *nic, unsigned n, uint32_t value) {
-	uint32_t old = NIC_REG_N(nic, RXDCTL, n);
+	uint32_t old = NIC_RXQ(nic, RXDCTL, n);
 
-	NIC_REG_N(nic, RXDCTL, n) = value;
+	NIC_RXQ(nic, RXDCTL, n) = value;
 	if (value & ~old & ENABLE) start_rx(nic, n);
 	/* Write-backs are over before the bit reads 0, section 8.2.3.8.6. */
 	if (old & ~value & ENABLE) nic_late_run(nic, true);
@@ -163,7 +163,7 @@ static void set_txdctl(struct softnic *nic, unsigned n, uint32_t value) {
 }
 
 void nic_write_rxdctl(struct softnic *nic, unsigned n, uint32_t value) {
-	set_rxdctl(nic, n, control(nic, &nic->rx[n], NIC_REG_N(nic, RXDCTL, n), value));
+	set_rxdctl(nic, n, control(nic, &nic->rx[n], NIC_RXQ(nic, RXDCTL, n), value));
 }
 
 /* SWFLSH clears itself: nothing is ever held back that a flush could write. */
@@ -174,7 +174,7 @@ void nic_write_txdctl(struct softnic *nic, unsigned n, uint32_t value) {
 
 uint32_t nic_read_rxdctl(struct softnic *nic, unsigned n, uint32_t stored) {
 	if (switched(&nic->rx[n])) set_rxdctl(nic, n, stored ^ ENABLE);
-	return NIC_REG_N(nic, RXDCTL, n);
+	return NIC_RXQ(nic, RXDCTL, n);
 }
 
 uint32_t nic_read_txdctl(struct softnic *nic, unsigned n, uint32_t stored) {
@@ -199,7 +199,7 @@ static void write_head(struct softnic *nic, const struct nic_ring *ring, uint32_
 void nic_write_rdh(struct softnic *nic, unsigned n, uint32_t value) {
 	struct nic_ring ring = nic_rx_ring(nic, n);
 
-	write_head(nic, &ring, REG_N(RDH, n), NIC_REG_N(nic, RXDCTL, n) & ENABLE, value);
+	write_head(nic, &ring, NIC_RXQ_REG(RDH, n), NIC_RXQ(nic, RXDCTL, n) & ENABLE, value);
 }
 
 void nic_write_tdh(struct softnic *nic, unsigned n, uint32_t value) {
@@ -223,7 +223,7 @@ static void write_tail(struct softnic *nic, const struct nic_ring *ring, bool en
 void nic_write_rdt(struct softnic *nic, unsigned n, uint32_t value) {
 	struct nic_ring ring = nic_rx_ring(nic, n);
 
-	write_tail(nic, &ring, NIC_REG_N(nic, RXDCTL, n) & ENABLE, value);
+	write_tail(nic, &ring, NIC_RXQ(nic, RXDCTL, n) & ENABLE, value);
 }
 
 void nic_write_tdt(struct softnic *nic, unsigned n, uint32_t value) {

@@ -87,7 +87,7 @@ static void count(struct softnic *nic, const struct nic_frame *frame, enum fate 
 }
 
 static size_t buffer_size(const struct softnic *nic, unsigned queue) {
-	return FIELD_GET(SRRCTL_BSIZEPKT, NIC_REG_N(nic, SRRCTL, queue)) * 1024;
+	return FIELD_GET(SRRCTL_BSIZEPKT, NIC_RXQ(nic, SRRCTL, queue)) * 1024;
 }
 
 /* Bytes that the frame has in memory. */
@@ -112,7 +112,7 @@ static enum room find_room(struct softnic *nic, const struct nic_ring *ring,
 	struct nic_queue *queue = ring->queue;
 	size_t size, need;
 
-	if (!(NIC_REG_N(nic, RXDCTL, frame->queue) & RXDCTL_ENABLE)) return ROOM_CLOSED;
+	if (!(NIC_RXQ(nic, RXDCTL, frame->queue) & RXDCTL_ENABLE)) return ROOM_CLOSED;
 	if (queue->hung || nic_fault(nic, FAULT_RX_STOP) || !nic_dma_on(nic)) return ROOM_NONE;
 	size = buffer_size(nic, frame->queue);
 	if (size == 0) return ROOM_NONE;
@@ -155,7 +155,7 @@ static bool write_part(struct softnic *nic, const struct nic_ring *ring,
 		       const struct nic_frame *frame, const struct nic_writeback *wb,
 		       const uint8_t *data, size_t len, bool last) {
 	uint32_t index = *ring->head;
-	uint32_t srrctl = NIC_REG_N(nic, SRRCTL, frame->queue);
+	uint32_t srrctl = NIC_RXQ(nic, SRRCTL, frame->queue);
 	bool advanced = FIELD_GET(SRRCTL_DESCTYPE, srrctl) == SRRCTL_DESCTYPE_ADVANCED;
 	struct nic_queue *queue = ring->queue;
 	struct desc *d = nic_ring_desc(nic, ring, index);
@@ -165,12 +165,12 @@ static bool write_part(struct softnic *nic, const struct nic_ring *ring,
 	/* Bit 0 of an advanced descriptor's address says no-snoop, section 7.1.6.1. */
 	addr = le64toh(__atomic_load_n(&d->qw0, __ATOMIC_RELAXED)) & ~(uint64_t)advanced;
 	nic_dma_write(nic, addr, data, len, &queue->data_region, ring->base_reg);
-	if (unlikely(NIC_REG_N(nic, DCA_RXCTRL, frame->queue) & DCA_RXCTRL_MUST_BE_0 && len > 0)) {
+	if (unlikely(NIC_RXQ(nic, DCA_RXCTRL, frame->queue) & DCA_RXCTRL_MUST_BE_0 && len > 0)) {
 		/* Silicon may corrupt packets then: here it always does, so that it shows. */
 		uint8_t poison = ~data[len - 1];
 
 		nic_dma_write(nic, addr + len - 1, &poison, 1, &queue->data_region, ring->base_reg);
-		nic_violation(nic, VIOLATION_DCA, REG_N(DCA_RXCTRL, frame->queue),
+		nic_violation(nic, VIOLATION_DCA, NIC_RXQ_REG(DCA_RXCTRL, frame->queue),
 			      "bit 12 is set, which corrupts packets: clear it before the queue is "
 			      "enabled (8.2.3.11.1)");
 	}
@@ -243,7 +243,7 @@ static bool hand_over(struct softnic *nic, const struct nic_frame *frame, enum r
 		      const struct nic_ring *ring) {
 	if (likely(room == ROOM))
 		deliver(nic, ring, frame);
-	else if (room == ROOM_NONE && !(NIC_REG_N(nic, SRRCTL, frame->queue) & SRRCTL_DROP_EN))
+	else if (room == ROOM_NONE && !(NIC_RXQ(nic, SRRCTL, frame->queue) & SRRCTL_DROP_EN))
 		return false;
 	else if (room == ROOM_NONE)
 		drop(nic, frame);

@@ -17,7 +17,7 @@ enum {
 
 static struct nic_reg table[ID_COUNT] = {
 #define R(name, offset, stride, count, reset, access, section, what)                               \
-	[ID_##name] = {#name, offset, stride, count, reset, NIC_##access, 0, 0, NULL, NULL},
+	[ID_##name] = {#name, offset, stride, count, reset, 0, NIC_##access, 0, 0, NULL, NULL},
     IXDP_REGISTERS(R) NIC_REGISTERS(R)
 #undef R
 };
@@ -38,6 +38,15 @@ static const struct {
 #define A(name, offset, stride, count) {ID_##name, offset, stride, count},
     NIC_ALIASES(A)
 #undef A
+};
+
+static const struct {
+	unsigned id;
+	uint32_t offset;
+} more[] = {
+#define M(name, offset) {ID_##name, offset},
+    NIC_MORE_QUEUES(M)
+#undef M
 };
 
 /* Registers that do more than their access kind says. */
@@ -93,10 +102,11 @@ static struct {
 
 static pthread_once_t built = PTHREAD_ONCE_INIT;
 
-static void map_array(unsigned id, uint32_t offset, uint32_t stride, uint32_t count) {
-	for (uint32_t n = 0; n < count; n++) {
-		map[(offset + stride * n) / 4].id_plus_1 = id + 1;
-		map[(offset + stride * n) / 4].n = n;
+static void map_array(unsigned id, uint32_t offset, uint32_t stride, uint32_t count,
+		      uint32_t first) {
+	for (uint32_t i = 0; i < count; i++) {
+		map[(offset + stride * i) / 4].id_plus_1 = id + 1;
+		map[(offset + stride * i) / 4].n = first + i;
 	}
 }
 
@@ -111,9 +121,16 @@ static void build(void) {
 		table[specials[i].id].write = specials[i].write;
 	}
 	for (unsigned id = 0; id < ID_COUNT; id++)
-		map_array(id, table[id].offset, table[id].stride, table[id].count);
+		map_array(id, table[id].offset, table[id].stride, table[id].count, 0);
 	for (size_t i = 0; i < LENGTH(aliases); i++)
-		map_array(aliases[i].id, aliases[i].offset, aliases[i].stride, aliases[i].count);
+		map_array(aliases[i].id, aliases[i].offset, aliases[i].stride, aliases[i].count, 0);
+	/* Last: regs.h, too, names one of them, RXDCTL_HIGH. */
+	for (size_t i = 0; i < LENGTH(more); i++) {
+		struct nic_reg *reg = &table[more[i].id];
+
+		reg->more = more[i].offset;
+		map_array(more[i].id, reg->more, reg->stride, reg->count, reg->count);
+	}
 }
 
 const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n) {
@@ -125,10 +142,11 @@ const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n) {
 }
 
 void nic_reg_reset(struct softnic *nic) {
+	pthread_once(&built, build);
 	memset(nic->regs, 0, sizeof(nic->regs));
 	for (unsigned id = 0; id < ID_COUNT; id++)
-		for (uint32_t n = 0; n < table[id].count; n++)
-			nic->regs[(table[id].offset + table[id].stride * n) / 4] = table[id].reset;
+		for (uint32_t n = 0; n < table[id].count * (table[id].more ? 2 : 1); n++)
+			nic->regs[nic_reg_offset(&table[id], n) / 4] = table[id].reset;
 }
 
 void nic_reg_name(uint32_t offset, char *text, size_t size) {

@@ -21,7 +21,8 @@ enum { RING = 64, ROOM = 4096, QUEUES = 4 };
 
 #define IOVA UINT64_C(0x123450000000)
 
-/* All memory of the NIC. Each queue has a ring, each descriptor a place for a buffer. */
+/* All memory of the NIC. Each queue (of more than QUEUES, those q % QUEUES) has a ring, each
+ * descriptor a place for a buffer. */
 struct nic_memory {
 	struct desc rx[QUEUES][RING];
 	struct desc tx[QUEUES][RING];
@@ -88,19 +89,20 @@ static inline void rig_close_clean(void) {
 
 /* Everything of a receive queue up to ENABLE. kb: size of its buffers. */
 static inline void rx_prepare(unsigned q, unsigned kb, unsigned type, bool drop) {
-	wr(REG_N(RDBAL, q), (uint32_t)iova_of(rig.mem->rx[q]));
-	wr(REG_N(RDBAH, q), iova_of(rig.mem->rx[q]) >> 32);
-	wr(REG_N(RDLEN, q), sizeof(rig.mem->rx[q]));
-	wr(REG_N(RDH, q), 0);
-	wr(REG_N(RDT, q), 0);
-	wr(REG_N(SRRCTL, q), FIELD(SRRCTL_BSIZEPKT, kb) | FIELD(SRRCTL_BSIZEHDR, 4) |
-				 FIELD(SRRCTL_DESCTYPE, type) | (drop ? SRRCTL_DROP_EN : 0));
-	wr(REG_N(DCA_RXCTRL, q), rd(REG_N(DCA_RXCTRL, q)) & ~(uint32_t)DCA_RXCTRL_MUST_BE_0);
+	wr(NIC_RXQ_REG(RDBAL, q), (uint32_t)iova_of(rig.mem->rx[q % QUEUES]));
+	wr(NIC_RXQ_REG(RDBAH, q), iova_of(rig.mem->rx[q % QUEUES]) >> 32);
+	wr(NIC_RXQ_REG(RDLEN, q), sizeof(rig.mem->rx[q % QUEUES]));
+	wr(NIC_RXQ_REG(RDH, q), 0);
+	wr(NIC_RXQ_REG(RDT, q), 0);
+	wr(NIC_RXQ_REG(SRRCTL, q), FIELD(SRRCTL_BSIZEPKT, kb) | FIELD(SRRCTL_BSIZEHDR, 4) |
+				       FIELD(SRRCTL_DESCTYPE, type) | (drop ? SRRCTL_DROP_EN : 0));
+	wr(NIC_RXQ_REG(DCA_RXCTRL, q),
+	   rd(NIC_RXQ_REG(DCA_RXCTRL, q)) & ~(uint32_t)DCA_RXCTRL_MUST_BE_0);
 }
 
 static inline void rx_enable(unsigned q) {
-	wr(REG_N(RXDCTL, q), rd(REG_N(RXDCTL, q)) | RXDCTL_ENABLE);
-	assert_true(rd(REG_N(RXDCTL, q)) & RXDCTL_ENABLE);
+	wr(NIC_RXQ_REG(RXDCTL, q), rd(NIC_RXQ_REG(RXDCTL, q)) | RXDCTL_ENABLE);
+	assert_true(rd(NIC_RXQ_REG(RXDCTL, q)) & RXDCTL_ENABLE);
 }
 
 /* The port receives, everything. */
@@ -122,12 +124,14 @@ static inline void ring_doorbell(uint32_t reg, uint32_t value) {
 /* Fresh descriptors from `from` up to `to`, which becomes the tail. */
 static inline void rx_give(unsigned q, unsigned from, unsigned to) {
 	for (unsigned i = from; i != to; i = (i + 1) % RING)
-		rig.mem->rx[q][i] =
-		    (struct desc){htole64(iova_of(rig.mem->rx_data[q][i])), htole64(0)};
-	ring_doorbell(REG_N(RDT, q), to);
+		rig.mem->rx[q % QUEUES][i] =
+		    (struct desc){htole64(iova_of(rig.mem->rx_data[q % QUEUES][i])), htole64(0)};
+	ring_doorbell(NIC_RXQ_REG(RDT, q), to);
 }
 
-static inline uint64_t rx_status(unsigned q, unsigned i) { return desc_look(&rig.mem->rx[q][i]); }
+static inline uint64_t rx_status(unsigned q, unsigned i) {
+	return desc_look(&rig.mem->rx[q % QUEUES][i]);
+}
 
 static inline size_t rx_len(unsigned q, unsigned i) {
 	return (rx_status(q, i) & RXD_LEN) >> RXD_LEN_LOW;

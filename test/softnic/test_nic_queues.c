@@ -58,10 +58,90 @@ static void all_128_tx_queues_run_in_four_classes(void **state) {
 	rig_close_clean();
 }
 
+/* Receive queues 64 to 127 are at 0xD000, and stored nowhere else. */
+static void upper_rx_queues_have_registers_of_their_own(void **state) {
+	static const struct {
+		uint32_t low, high, writable;
+	} regs[] = {{REG_RDBAL, 0xD000, 0xFFFFFF80}, {REG_RDBAH, 0xD004, 0xFFFFFFFF},
+		    {REG_RDLEN, 0xD008, 0xFFF80},    {REG_DCA_RXCTRL, 0xD00C, 0xA200},
+		    {REG_RDH, 0xD010, 0xFFFF},	     {REG_SRRCTL, 0xD014, 0x0402},
+		    {REG_RDT, 0xD018, 0xFFFF},	     {REG_RXDCTL, 0xD028, RXDCTL_VME}};
+
+	(void)state;
+	rig_open("");
+	for (unsigned n = 0; n < 64; n++) {
+		assert_int_equal(rd(0xD00C + 0x40 * n), 0xB200);
+		assert_int_equal(rd(0xD014 + 0x40 * n), 0x402);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		for (unsigned n = 0; n < 64; n++) {
+			uint32_t low = regs[i].low + 0x40 * n, high = regs[i].high + 0x40 * n;
+			uint32_t before = rd(low);
+
+			wr(high, regs[i].writable);
+			assert_int_equal(rd(high), regs[i].writable);
+			assert_int_equal(softnic_peek(rig.nic, high), regs[i].writable);
+			assert_int_equal(rd(low), before);
+		}
+	}
+	assert_int_equal(rd(0x2000), 0); /* where queue 64 would be if all were in a row */
+	wr(REG_CTRL, CTRL_RST);
+	for (unsigned n = 0; n < 64; n++) {
+		assert_int_equal(rd(0xD000 + 0x40 * n), 0);
+		assert_int_equal(rd(0xD018 + 0x40 * n), 0);
+		assert_int_equal(rd(0xD028 + 0x40 * n), 0);
+	}
+	for (unsigned n = 64; n < 128; n++) {
+		ring_doorbell(0xD018 + 0x40 * (n - 64), 1000 + n);
+		assert_int_equal(rd(NIC_RXQ_REG(RDT, n)), 1000 + n);
+	}
+	rig_close_clean();
+}
+
+static unsigned wanted;
+
+static unsigned to_wanted(const uint8_t *frame, size_t len, void *arg) {
+	(void)frame, (void)len, (void)arg;
+	return wanted;
+}
+
+static void all_128_rx_queues_receive(void **state) {
+	(void)state;
+	rig_open("");
+	softnic_steer(rig.nic, to_wanted, NULL);
+	for (wanted = 0; wanted < 128; wanted++) {
+		rx_start(wanted, 2, SRRCTL_DESCTYPE_ADVANCED, true);
+		rx_give(wanted, 0, 4);
+		inject(60, wanted);
+		step();
+		assert_int_equal(rd(NIC_RXQ_REG(RDH, wanted)), 1);
+		assert_frame(rig.mem->rx_data[wanted % QUEUES][0], 60, wanted);
+		wr(NIC_RXQ_REG(RXDCTL, wanted), 0);
+		inject(60, wanted);
+		step();
+		assert_int_equal(rd(NIC_RXQ_REG(RDH, wanted)), 1);
+	}
+	rig_close_clean();
+}
+
+static void violations_name_the_upper_queues(void **state) {
+	(void)state;
+	rig_open("");
+	wr(NIC_RXQ_REG(RDLEN, 127), 5);
+	assert_non_null(strstr(softnic_last_violation(rig.nic), "RDLEN[127]"));
+	rx_start(64, 2, SRRCTL_DESCTYPE_ADVANCED, true);
+	wr(NIC_RXQ_REG(RDH, 64), 0);
+	assert_non_null(strstr(softnic_last_violation(rig.nic), "RDH[64]"));
+	rig_close();
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(tx_queues_above_63_stall_without_mtqc),
 	    cmocka_unit_test(all_128_tx_queues_run_in_four_classes),
+	    cmocka_unit_test(upper_rx_queues_have_registers_of_their_own),
+	    cmocka_unit_test(all_128_rx_queues_receive),
+	    cmocka_unit_test(violations_name_the_upper_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
