@@ -18,10 +18,13 @@ void nic_reset(struct softnic *nic) {
 	NIC_REG(nic, SWSM) = swsm;
 	NIC_REG(nic, SW_FW_SYNC) = sw_fw_sync;
 
-	/* The first receive address comes out of the EEPROM, section 8.2.3.7.9. */
+	/*
+	 * The first receive address comes out of the EEPROM, section 8.2.3.7.9. With the wrong-mac
+	 * fault it is that of a group.
+	 */
 	memcpy(&low, nic->mac, 4);
 	memcpy(&high, nic->mac + 4, 2);
-	NIC_REG_N(nic, RAL, 0) = le32toh(low);
+	NIC_REG_N(nic, RAL, 0) = le32toh(low) | nic_fault(nic, FAULT_WRONG_MAC);
 	NIC_REG_N(nic, RAH, 0) = le32toh(high) | RAH_AV;
 	nic_filter_addresses(nic);
 
@@ -42,12 +45,28 @@ void nic_reset(struct softnic *nic) {
 
 	if (nic->wedged > 0 && now - nic->reset_at >= RESETS_APART_NS) nic->wedged--;
 	nic->reset_at = now;
-	nic->link_at =
-	    nic_fault(nic, FAULT_LINK_LATE) ? now + nic->fault_arg[FAULT_LINK_LATE] * 1000000 : now;
+	nic_link_restart(nic);
+}
+
+void nic_link_restart(struct softnic *nic) {
+	nic->link_at = softnic_now_ns(nic);
+	if (nic_fault(nic, FAULT_LINK_LATE))
+		nic->link_at += nic->fault_arg[FAULT_LINK_LATE] * 1000000;
+}
+
+/* The link-flap fault: up and down in turn, so many times down, then up for good. */
+static bool flapped_down(const struct softnic *nic, uint64_t now) {
+	uint64_t phase;
+
+	if (!nic_fault(nic, FAULT_LINK_FLAP)) return false;
+	phase = (now - nic->link_at) / nic->flap_ns;
+	return phase % 2 == 1 && phase / 2 < nic->fault_arg[FAULT_LINK_FLAP];
 }
 
 bool nic_link_up(struct softnic *nic) {
-	bool up = !nic_fault(nic, FAULT_LINK_DOWN) && softnic_now_ns(nic) >= nic->link_at;
+	uint64_t now = softnic_now_ns(nic);
+	bool up =
+	    !nic_fault(nic, FAULT_LINK_DOWN) && now >= nic->link_at && !flapped_down(nic, now);
 
 	if (up != nic->link) NIC_REG(nic, EICR) |= EICR_LSC;
 	nic->link = up;
@@ -144,9 +163,6 @@ void nic_write_fctrl(struct softnic *nic, unsigned n, uint32_t value) {
 
 void nic_write_autoc(struct softnic *nic, unsigned n, uint32_t value) {
 	(void)n;
-	if (value & AUTOC_RESTART_AN)
-		nic->link_at = nic_fault(nic, FAULT_LINK_LATE)
-				   ? softnic_now_ns(nic) + nic->fault_arg[FAULT_LINK_LATE] * 1000000
-				   : 0;
+	if (value & AUTOC_RESTART_AN) nic_link_restart(nic);
 	NIC_REG(nic, AUTOC) = value & ~(uint32_t)AUTOC_RESTART_AN;
 }

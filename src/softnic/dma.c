@@ -76,8 +76,20 @@ static bool stray(struct softnic *nic, const char *what, uint64_t iova, size_t l
 	return false;
 }
 
+bool nic_dma_refused(struct softnic *nic) { return ++nic->dmas % nic->fault_arg[FAULT_IOMMU] == 0; }
+
+static bool refused(struct softnic *nic, const char *what, uint64_t iova, size_t len,
+		    uint32_t reg) {
+	nic_violation(nic, VIOLATION_STRAY_DMA, reg,
+		      "DMA %s %zu bytes at 0x%llx: refused by the IOMMU (fault=iommu)", what, len,
+		      (unsigned long long)iova);
+	return false;
+}
+
 bool nic_dma_read(struct softnic *nic, uint64_t iova, void *to, size_t len, unsigned *hint,
 		  uint32_t reg) {
+	if (nic_fault(nic, FAULT_IOMMU) && nic_dma_refused(nic))
+		return refused(nic, "read of", iova, len, reg);
 	if (!nic_dma_mapped(nic, iova, len)) return stray(nic, "read of", iova, len, reg);
 	for (size_t done = 0; done < len;) {
 		size_t part = len - done;
@@ -93,6 +105,8 @@ bool nic_dma_write(struct softnic *nic, uint64_t iova, const void *from, size_t 
 		   uint32_t reg) {
 	uint8_t *whole = nic_dma_look(nic, iova, len, hint);
 
+	if (nic_fault(nic, FAULT_IOMMU) && nic_dma_refused(nic))
+		return refused(nic, "write of", iova, len, reg);
 	if (likely(whole)) {
 		memcpy(whole, from, len);
 		return true;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FLAP_MS = 10 };
+
 /* README.md has the same table. arg: what the argument is; NULL: there is none. */
 static const struct {
 	const char *name;
@@ -26,8 +28,10 @@ static const struct {
     [FAULT_MASTER_STUCK] = {"master-stuck", NULL},
     [FAULT_LINK_LATE] = {"link-late", "MS"},
     [FAULT_LINK_DOWN] = {"link-down", NULL},
+    [FAULT_LINK_FLAP] = {"link-flap", "N[:MS]"},
     [FAULT_SECRX_STUCK] = {"secrx-stuck", NULL},
     [FAULT_SEMAPHORE_HELD] = {"semaphore-held", NULL},
+    [FAULT_WRONG_MAC] = {"wrong-mac", NULL},
     [FAULT_ALL_ONES] = {"all-ones", NULL},
     [FAULT_TORN] = {"torn", NULL},
     [FAULT_LEN_ZERO] = {"len-zero", "N"},
@@ -35,10 +39,12 @@ static const struct {
     [FAULT_DD_LATE] = {"dd-late", "STEPS"},
     [FAULT_TX_STOP] = {"tx-stop", NULL},
     [FAULT_RX_STOP] = {"rx-stop", NULL},
+    [FAULT_RS_HANG] = {"rs-hang", "N"},
+    [FAULT_IOMMU] = {"iommu", "N"},
 };
 
 static int unknown(const struct softnic *nic, const char *text, size_t len) {
-	char names[400];
+	char names[600];
 	size_t used = snprintf(names, sizeof(names), "none");
 
 	for (unsigned i = 0; i < FAULT_COUNT; i++)
@@ -65,6 +71,19 @@ static void clear(struct softnic *nic) {
 	if (nic_dma_on(nic)) nic_late_run(nic, true);
 }
 
+/* What follows the colon: a number, and for link-flap a second one if there is a second colon. */
+static bool parse_args(struct softnic *nic, unsigned fault, const char *text, size_t len) {
+	const char *colon = memchr(text, ':', len);
+	uint64_t ms = FLAP_MS;
+
+	if (fault == FAULT_LINK_FLAP && colon) {
+		if (!parse_arg(colon + 1, text + len - colon - 1, &ms)) return false;
+		len = colon - text;
+	}
+	nic->flap_ns = ms * 1000000;
+	return parse_arg(text, len, &nic->fault_arg[fault]);
+}
+
 /* One NAME[:ARG]. */
 static int set_one(struct softnic *nic, const char *text, size_t len) {
 	const char *colon = memchr(text, ':', len);
@@ -82,12 +101,11 @@ static int set_one(struct softnic *nic, const char *text, size_t len) {
 	if (!table[i].arg && colon)
 		return ixdp_fail(EINVAL, "soft:%s: fault %s takes no argument", nic->name,
 				 table[i].name);
-	if (table[i].arg &&
-	    (!colon || !parse_arg(colon + 1, len - name_len - 1, &nic->fault_arg[i])))
+	if (table[i].arg && (!colon || !parse_args(nic, i, colon + 1, len - name_len - 1)))
 		return ixdp_fail(EINVAL, "soft:%s: fault %s:%s needs a number from 1 to 999999999",
 				 nic->name, table[i].name, table[i].arg);
 	nic->faults |= UINT32_C(1) << i;
-	if (i == FAULT_LINK_LATE) nic->link_at = softnic_now_ns(nic) + nic->fault_arg[i] * 1000000;
+	if (i == FAULT_LINK_LATE || i == FAULT_LINK_FLAP) nic_link_restart(nic);
 	return 0;
 }
 

@@ -31,41 +31,8 @@ enum {
 	NIC_LATE_MAX = 1024,
 };
 
-/* --- registers: table.c ---------------------------------------------------------------------- */
-
 /* Causes in EICR, section 8.2.3.5.1. */
 enum { EICR_RX_MISS = 1 << 17, EICR_LSC = 1 << 20 };
-
-enum nic_access { NIC_RW, NIC_RO, NIC_RC, NIC_W1S, NIC_W1C };
-
-/* One register, or an array of them. */
-struct nic_reg {
-	const char *name;
-	uint32_t offset, stride, count, reset;
-	uint32_t more; /* where an array goes on, with as many again; 0: it does not */
-	enum nic_access access;
-	uint32_t fields; /* all of its fields; 0: none are defined, every bit may be written */
-	uint32_t fixed;	 /* bits that a write does not change */
-
-	/* Replace what the access kind does, with register n of an array. NULL: nothing special. */
-	uint32_t (*read)(struct softnic *nic, unsigned n, uint32_t stored);
-	void (*write)(struct softnic *nic, unsigned n, uint32_t value);
-};
-
-/* The register at an offset, aliases resolved: which one of an array. NULL: not in the table. */
-const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n);
-
-/* Where register n of an array is stored. */
-static inline uint32_t nic_reg_offset(const struct nic_reg *reg, unsigned n) {
-	return n < reg->count ? reg->offset + reg->stride * n
-			      : reg->more + reg->stride * (n - reg->count);
-}
-
-/* Gives all registers their reset values. */
-void nic_reg_reset(struct softnic *nic);
-
-/* "RDT[3]", "CTRL"; "0x05F00" for a register that is not in the table. */
-void nic_reg_name(uint32_t offset, char *text, size_t size);
 
 /* --- state ----------------------------------------------------------------------------------- */
 
@@ -145,8 +112,10 @@ enum nic_fault {
 	FAULT_MASTER_STUCK,
 	FAULT_LINK_LATE,
 	FAULT_LINK_DOWN,
+	FAULT_LINK_FLAP,
 	FAULT_SECRX_STUCK,
 	FAULT_SEMAPHORE_HELD,
+	FAULT_WRONG_MAC,
 	FAULT_ALL_ONES,
 	FAULT_TORN,
 	FAULT_LEN_ZERO,
@@ -154,6 +123,8 @@ enum nic_fault {
 	FAULT_DD_LATE,
 	FAULT_TX_STOP,
 	FAULT_RX_STOP,
+	FAULT_RS_HANG,
+	FAULT_IOMMU,
 	FAULT_COUNT,
 };
 
@@ -216,6 +187,8 @@ struct softnic {
 
 	uint32_t faults; /* a bit each */
 	uint64_t fault_arg[FAULT_COUNT];
+	uint64_t flap_ns;	       /* link-flap: how long it is down, and up in between */
+	uint64_t dmas;		       /* counted for iommu */
 	uint64_t arrivals, deliveries; /* counted for bad-crc and len-zero */
 	unsigned wedged;	       /* resets until DMA works again, after master-stuck */
 	uint64_t reset_at;
@@ -249,6 +222,8 @@ static inline bool nic_fault(const struct softnic *nic, enum nic_fault fault) {
 
 /* What CTRL.RST and power-on do. */
 void nic_reset(struct softnic *nic);
+/* It comes up anew, with its faults. */
+void nic_link_restart(struct softnic *nic);
 /* The link's state now; notes a change in EICR. */
 bool nic_link_up(struct softnic *nic);
 /* DMA may happen: bus master, no master disable, no fault that forbids it. */
@@ -336,12 +311,16 @@ static inline uint8_t *nic_dma_look(const struct softnic *nic, uint64_t iova, ui
 		return last->addr + (iova - last->iova);
 	return nic_dma_look_elsewhere(nic, iova, len, hint);
 }
+/* The iommu fault, which must be set: whether this DMA is refused. */
+bool nic_dma_refused(struct softnic *nic);
+
 /* A ring's descriptor, or NULL: stray DMA, reported, and the queue hangs. */
 static inline struct desc *nic_ring_desc(struct softnic *nic, const struct nic_ring *ring,
 					 uint32_t index) {
 	void *desc = nic_dma_look(nic, ring->base + index * sizeof(struct desc),
 				  sizeof(struct desc), &ring->queue->ring_region);
 
+	if (nic_fault(nic, FAULT_IOMMU) && nic_dma_refused(nic)) desc = NULL;
 	/* Outside: a head that was written so. */
 	if (likely(desc && index < ring->size)) return desc;
 	nic_ring_stray(nic, ring, index);

@@ -7,6 +7,10 @@
 
 #include "../driver/regs.h"
 
+#include <stddef.h>
+
+struct softnic;
+
 /* clang-format off */
 #define NIC_REGISTERS(R) \
 	R(SWSM,       0x10140,    0,   1, 0x00000000, RW,  "8.2.3.4.9",   "software semaphore") \
@@ -121,3 +125,36 @@ enum {
 
 /* MRQC.MRQE, section 8.2.3.7.12. */
 enum { MRQC_MRQE_NONE = 0, MRQC_MRQE_RSS = 1 };
+
+/* --- table.c --- */
+
+enum nic_access { NIC_RW, NIC_RO, NIC_RC, NIC_W1S, NIC_W1C };
+
+/* One register, or an array of them. */
+struct nic_reg {
+	const char *name;
+	uint32_t offset, stride, count, reset;
+	uint32_t more; /* where an array goes on, with as many again; 0: it does not */
+	enum nic_access access;
+	uint32_t fields; /* all of its fields; 0: none are defined, every bit may be written */
+	uint32_t fixed;	 /* bits that a write does not change */
+
+	/* Replace what the access kind does, with register n of an array. NULL: nothing special. */
+	uint32_t (*read)(struct softnic *nic, unsigned n, uint32_t stored);
+	void (*write)(struct softnic *nic, unsigned n, uint32_t value);
+};
+
+/* The register at an offset, aliases resolved: which one of an array. NULL: not in the table. */
+const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n);
+
+/* Where register n of an array is stored. */
+static inline uint32_t nic_reg_offset(const struct nic_reg *reg, unsigned n) {
+	return n < reg->count ? reg->offset + reg->stride * n
+			      : reg->more + reg->stride * (n - reg->count);
+}
+
+/* Gives all registers their reset values. */
+void nic_reg_reset(struct softnic *nic);
+
+/* "RDT[3]", "CTRL"; "0x05F00" for a register that is not in the table. */
+void nic_reg_name(uint32_t offset, char *text, size_t size);

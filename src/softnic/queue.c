@@ -40,7 +40,9 @@ void nic_ring_stray(struct softnic *nic, const struct nic_ring *ring, uint32_t i
 	nic_violation(nic, VIOLATION_STRAY_DMA, ring->base_reg,
 		      "stray DMA to descriptor %u at 0x%llx, which is %s", index,
 		      (unsigned long long)(ring->base + index * sizeof(struct desc)),
-		      index < ring->size ? "not mapped" : "outside the ring");
+		      index >= ring->size	    ? "outside the ring"
+		      : nic_fault(nic, FAULT_IOMMU) ? "not mapped, or refused (fault=iommu)"
+						    : "not mapped");
 	ring->queue->hung = true;
 }
 

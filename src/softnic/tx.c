@@ -53,7 +53,7 @@ static bool add_data(struct softnic *nic, const struct nic_ring *ring, struct ga
 	if (g->len + len > NIC_PACKET_MAX)
 		return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR, "packet longer than 256 KB",
 				   g->len + len);
-	if (g->len == 0) {
+	if (g->len == 0 && !nic_fault(nic, FAULT_IOMMU)) {
 		g->data = nic_dma_look(nic, iova, len, hint);
 		if (likely(g->data)) {
 			g->len = len;
@@ -115,14 +115,21 @@ static bool gather(struct softnic *nic, const struct nic_ring *ring, uint32_t ta
 static bool check_rs_distance(struct softnic *nic, const struct nic_ring *ring, unsigned n,
 			      const struct gathered *g) {
 	unsigned without = ring->queue->without_rs;
+	uint64_t most = RS_DISTANCE_MAX;
 
-	if (FIELD_GET(TXDCTL_WTHRESH, NIC_REG_N(nic, TXDCTL, n)) > 0) return true;
+	if (nic_fault(nic, FAULT_RS_HANG))
+		most = nic->fault_arg[FAULT_RS_HANG];
+	else if (FIELD_GET(TXDCTL_WTHRESH, NIC_REG_N(nic, TXDCTL, n)) > 0)
+		return true;
 	for (unsigned i = 0; i < g->count; i++) {
 		without = g->qw1[i] & TXD_RS ? 0 : without + 1;
-		if (without > RS_DISTANCE_MAX)
+		if (without > most)
 			return nic_tx_hang(
 			    nic, ring, VIOLATION_RS_DISTANCE,
-			    "more descriptors without RS than 40, while WTHRESH is 0", without);
+			    nic_fault(nic, FAULT_RS_HANG)
+				? "more descriptors without RS than fault=rs-hang says"
+				: "more descriptors without RS than 40, while WTHRESH is 0",
+			    without);
 	}
 	return true;
 }

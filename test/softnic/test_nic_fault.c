@@ -127,31 +127,6 @@ static void master_stuck_takes_two_resets(void **state) {
 	}
 }
 
-static void link_comes_late(void **state) {
-	(void)state;
-	rig_open(",fault=link-late:20");
-	assert_false(rd(REG_LINKS) & LINKS_UP);
-	softnic_delay_us(rig.nic, 19999);
-	assert_false(rd(REG_LINKS) & LINKS_UP);
-	softnic_delay_us(rig.nic, 1);
-	assert_true(rd(REG_LINKS) & LINKS_UP);
-	wr(REG_AUTOC, rd(REG_AUTOC) | AUTOC_RESTART_AN);
-	assert_false(rd(REG_LINKS) & LINKS_UP);
-	softnic_delay_us(rig.nic, 20000);
-	assert_true(rd(REG_LINKS) & LINKS_UP);
-	wr(REG_CTRL, CTRL_RST);
-	assert_false(rd(REG_STATUS) & STATUS_LINK_UP);
-	softnic_delay_us(rig.nic, 20000);
-	assert_true(rd(REG_STATUS) & STATUS_LINK_UP);
-	/* From now on, when set by hand. */
-	softnic_fault(rig.nic, "link-late:5");
-	softnic_delay_us(rig.nic, 4999);
-	assert_false(rd(REG_LINKS) & LINKS_UP);
-	softnic_fault(rig.nic, "none");
-	assert_true(rd(REG_LINKS) & LINKS_UP);
-	rig_close_clean();
-}
-
 static void a_card_that_is_gone_does_nothing(void **state) {
 	(void)state;
 	rig_open("");
@@ -336,6 +311,103 @@ static void engines_stop_and_go(void **state) {
 	rig_close_clean();
 }
 
+static void arguments_must_make_sense(void **state) {
+	static const char *const wrong[] = {"link-flap",    "link-flap:",    "link-flap:0",
+					    "link-flap:1:", "link-flap:1:0", "link-flap:1:2:3",
+					    "link-flap::5", "link-flap:x",   "iommu",
+					    "iommu:1:2",    "rs-hang:",	     "wrong-mac:1"};
+
+	(void)state;
+	rig_open("");
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (softnic_fault(rig.nic, wrong[i]) != -EINVAL) fail_msg("%s", wrong[i]);
+	rig_close_clean();
+}
+
+/* A reset loads it, as from the EEPROM of a card that was never given one. */
+static void wrong_mac_is_no_ports_address(void **state) {
+	(void)state;
+	rig_open(",mac=02:04:06:08:0a:0c,fault=wrong-mac");
+	assert_int_equal(rd(REG_RAL), 0x08060403);
+	softnic_fault(rig.nic, "none");
+	wr(REG_CTRL, CTRL_RST);
+	assert_int_equal(rd(REG_RAL), 0x08060402);
+	rig_close_clean();
+}
+
+static void rs_hang_shortens_the_distance(void **state) {
+	(void)state;
+	for (unsigned rs = 8; rs <= 9; rs++) {
+		rig_open(",fault=rs-hang:8");
+		tx_start(0);
+		for (unsigned i = 0; i <= rs; i++) {
+			make_frame(rig.mem->tx_data[0][i], 60, i);
+			tx_put(0, i, 60, 60, TX_EOP_IFCS | (i == rs ? TXD_RS : 0));
+		}
+		ring_doorbell(REG_TDT, rs + 1);
+		step();
+		step();
+		assert_int_equal(rig.sent, rs == 8 ? 9 : 8);
+		assert_int_equal(softnic_violations(rig.nic), rs == 8 ? 0 : 1);
+		if (rs == 9) assert_non_null(strstr(softnic_last_violation(rig.nic), "rs-hang"));
+		rig_close();
+	}
+}
+
+/* Each frame takes two DMAs, of its descriptor and of its data. */
+static void every_nth_dma_is_refused(void **state) {
+	(void)state;
+	rig_open(",fault=iommu:6");
+	rx_start(0, 2, ADVANCED, true);
+	rx_give(0, 0, 8);
+	for (unsigned i = 0; i < 4; i++)
+		inject(60, i);
+	step();
+	assert_int_equal(rd(REG_RDH), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		if (i == 2)
+			assert_int_equal(rig.mem->rx_data[0][i][0], 0xEE);
+		else
+			assert_frame(rig.mem->rx_data[0][i], 60, i);
+	}
+	assert_int_equal(softnic_violations(rig.nic), 1);
+	assert_non_null(strstr(softnic_last_violation(rig.nic), "refused by the IOMMU"));
+	rig_close();
+
+	/* A descriptor: the queue hangs until it is enabled again. */
+	rig_open(",fault=iommu:3");
+	tx_start(0);
+	for (unsigned i = 0; i < 3; i++) {
+		make_frame(rig.mem->tx_data[0][i], 60, i);
+		tx_frame(0, i, 60);
+	}
+	ring_doorbell(REG_TDT, 3);
+	step();
+	step();
+	assert_int_equal(rig.sent, 1);
+	assert_int_equal(rd(REG_TDH), 1);
+	assert_int_equal(softnic_violations(rig.nic), 1);
+	softnic_fault(rig.nic, "none");
+	wr(REG_TXDCTL, 0);
+	wr(REG_TXDCTL, TXDCTL_ENABLE);
+	step();
+	assert_int_equal(rig.sent, 3);
+	rig_close();
+
+	/* Data: it does not leave. */
+	rig_open(",fault=iommu:2");
+	tx_start(0);
+	make_frame(rig.mem->tx_data[0][0], 60, 0);
+	tx_frame(0, 0, 60);
+	ring_doorbell(REG_TDT, 1);
+	step();
+	step();
+	assert_int_equal(rig.sent, 0);
+	assert_int_equal(rd(REG_TDH), 0);
+	assert_int_equal(softnic_violations(rig.nic), 1);
+	rig_close();
+}
+
 static void faults_add_up_until_none(void **state) {
 	(void)state;
 	rig_open("");
@@ -343,6 +415,7 @@ static void faults_add_up_until_none(void **state) {
 	assert_int_equal(softnic_fault(rig.nic, "dmai-stuck+enable-late:2"), 0);
 	assert_int_equal(softnic_fault(rig.nic, "no-such-thing"), -EINVAL);
 	assert_non_null(strstr(ixdp_error(), "dd-late:STEPS")); /* what there is */
+	assert_non_null(strstr(ixdp_error(), "iommu:N"));
 	assert_false(rd(REG_EEC) & EEC_ARD);
 	assert_false(rd(REG_RDRXCTL) & RDRXCTL_DMAIDONE);
 	assert_int_equal(softnic_fault(rig.nic, "none"), 0);
@@ -358,7 +431,6 @@ int main(void) {
 	    cmocka_unit_test(queues_go_on_late_or_never),
 	    cmocka_unit_test(queues_go_off_late_or_never),
 	    cmocka_unit_test(master_stuck_takes_two_resets),
-	    cmocka_unit_test(link_comes_late),
 	    cmocka_unit_test(a_card_that_is_gone_does_nothing),
 	    cmocka_unit_test(torn_shows_the_flags_before_the_length),
 	    cmocka_unit_test(every_third_has_length_zero),
@@ -366,6 +438,10 @@ int main(void) {
 	    cmocka_unit_test(write_backs_come_late_in_order),
 	    cmocka_unit_test(more_late_ones_than_there_is_room_for),
 	    cmocka_unit_test(engines_stop_and_go),
+	    cmocka_unit_test(arguments_must_make_sense),
+	    cmocka_unit_test(wrong_mac_is_no_ports_address),
+	    cmocka_unit_test(rs_hang_shortens_the_distance),
+	    cmocka_unit_test(every_nth_dma_is_refused),
 	    cmocka_unit_test(faults_add_up_until_none),
 	};
 
