@@ -37,9 +37,10 @@ uint32_t nic_ring_tail(struct softnic *nic, const struct nic_ring *ring) {
 }
 
 void nic_ring_stray(struct softnic *nic, const struct nic_ring *ring, uint32_t index) {
+	unsigned long long iova = ring->base + index * sizeof(struct desc);
+
 	nic_violation(nic, VIOLATION_STRAY_DMA, ring->base_reg,
-		      "stray DMA to descriptor %u at 0x%llx, which is %s", index,
-		      (unsigned long long)(ring->base + index * sizeof(struct desc)),
+		      "stray DMA to descriptor %u at 0x%llx, which is %s", index, iova,
 		      index >= ring->size	    ? "outside the ring"
 		      : nic_fault(nic, FAULT_IOMMU) ? "not mapped, or refused (fault=iommu)"
 						    : "not mapped");
