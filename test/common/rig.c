@@ -31,6 +31,15 @@ static bool on_sent(const uint8_t *frame, size_t len, void *arg) {
 	return true;
 }
 
+struct ixdp_config rig_config(unsigned rx_queues, unsigned tx_queues) {
+	struct ixdp_config cfg;
+
+	ixdp_config_init(&cfg);
+	cfg.rx_queues = rx_queues;
+	cfg.tx_queues = tx_queues;
+	return cfg;
+}
+
 int rig_try_open(struct rig *rig, const char *options, const struct ixdp_config *cfg,
 		 unsigned buffers) {
 	struct ixdp_config own;

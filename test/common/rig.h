@@ -29,6 +29,9 @@ struct rig {
 	bool hold; /* the wire takes nothing */
 };
 
+/* Defaults, but for the numbers of queues. */
+struct ixdp_config rig_config(unsigned rx_queues, unsigned tx_queues);
+
 /*
  * Opens a port "soft:rig" + options (",key=value..." or ""), with an own pool of `buffers` (0: the
  * smallest that the port accepts). cfg NULL: defaults. Returns ixdp_open()'s result.

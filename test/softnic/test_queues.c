@@ -15,15 +15,6 @@ static struct rig rig;
 _Static_assert(sizeof(struct rx_ring) % 64 == 0, "an RX ring is whole cache lines");
 _Static_assert(sizeof(struct tx_ring) % 64 == 0, "a TX ring is whole cache lines");
 
-static struct ixdp_config queues(unsigned rx, unsigned tx) {
-	struct ixdp_config cfg;
-
-	ixdp_config_init(&cfg);
-	cfg.rx_queues = rx;
-	cfg.tx_queues = tx;
-	return cfg;
-}
-
 static unsigned by_sequence(const uint8_t *frame, size_t len, void *arg) {
 	struct ixdp_frame_id id;
 	const unsigned *n = arg;
@@ -35,7 +26,7 @@ static unsigned by_sequence(const uint8_t *frame, size_t len, void *arg) {
 /* Everything that arrives on queue q goes out on TX queue q mod tx; all of it, in order per queue.
  */
 static void all_queues_at_once(unsigned rx, unsigned tx) {
-	struct ixdp_config cfg = queues(rx, tx);
+	struct ixdp_config cfg = rig_config(rx, tx);
 	unsigned rounds = 20, per_round = 256;
 	struct ixdp_pkt pkts[64];
 	uint64_t next[16];
@@ -86,7 +77,7 @@ static void queue_counts_and_sizes_are_their_own(void **state) {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		unsigned rx = counts[i][0], tx = counts[i][1];
-		struct ixdp_config cfg = queues(rx, tx);
+		struct ixdp_config cfg = rig_config(rx, tx);
 		struct ixdp_pkt pkt;
 
 		cfg.tx_ring = 1024;
@@ -116,7 +107,7 @@ static void queue_counts_and_sizes_are_their_own(void **state) {
 
 /* Rings of all queues lie in memory without touching each other. */
 static void rings_do_not_overlap(void **state) {
-	struct ixdp_config cfg = queues(16, 64);
+	struct ixdp_config cfg = rig_config(16, 64);
 
 	(void)state;
 	cfg.rx_ring = 128;
@@ -148,7 +139,7 @@ static unsigned alternate(const uint8_t *frame, size_t len, void *arg) {
 /* DPDK 9941892b7a: a queue that nobody polls stopped the others. With DROP_EN only it loses frames.
  */
 static void an_idle_queue_does_not_stop_the_others(void **state) {
-	struct ixdp_config cfg = queues(2, 0);
+	struct ixdp_config cfg = rig_config(2, 0);
 	struct ixdp_pkt pkts[64];
 	unsigned n = 0, total = 0;
 

@@ -11,15 +11,6 @@ enum { RING = 512 };
 
 static struct rig rig;
 
-static struct ixdp_config small_config(unsigned rx_queues, unsigned tx_queues) {
-	struct ixdp_config cfg;
-
-	ixdp_config_init(&cfg);
-	cfg.rx_queues = rx_queues;
-	cfg.tx_queues = tx_queues;
-	return cfg;
-}
-
 /* RDT follows what has been read, at most a chunk behind, and the NIC never owns nothing. */
 static void assert_tail_follows(uint64_t received) {
 	uint32_t tail = softnic_peek(rig.nic, REG_RDT);
@@ -63,7 +54,7 @@ static void receives_beyond_one_ring(void **state) {
 
 /* ixy.rs 18: an empty pool ended the process. */
 static void empty_pool_stops_reception_and_freeing_resumes_it(void **state) {
-	struct ixdp_config cfg = small_config(1, 0);
+	struct ixdp_config cfg = rig_config(1, 0);
 	struct ixdp_pkt held[2048];
 	unsigned n_held = 0;
 	struct ixdp_stats stats;
@@ -105,7 +96,7 @@ static void empty_pool_stops_reception_and_freeing_resumes_it(void **state) {
 /* analogdevicesinc/linux 3517: a ring that ran dry was never refilled, as no descriptor was done.
  */
 static void dry_ring_recovers_without_a_new_frame(void **state) {
-	struct ixdp_config cfg = small_config(1, 0);
+	struct ixdp_config cfg = rig_config(1, 0);
 	struct ixdp_pkt held[2048];
 	unsigned n_held = 0;
 	int got;
@@ -135,7 +126,7 @@ static void dry_ring_recovers_without_a_new_frame(void **state) {
 
 /* The smallest ring is as good as a large one, in whatever portions the pool gives. */
 static void small_ring_with_a_pool_that_trickles(void **state) {
-	struct ixdp_config cfg = small_config(1, 0);
+	struct ixdp_config cfg = rig_config(1, 0);
 	struct ixdp_pkt held[2048];
 	uint64_t seq = 0;
 
@@ -229,7 +220,7 @@ static void length_zero_is_counted_and_recycled(void **state) {
  */
 static void no_frame_is_written_beyond_its_buffer(void **state) {
 	static const unsigned sizes[] = {1514, 1518, 1519, 1984, 1985, 2047, 2048, 2049, 9000};
-	struct ixdp_config cfg = small_config(1, 0);
+	struct ixdp_config cfg = rig_config(1, 0);
 	static uint8_t frame[9000];
 	struct ixdp_pkt pkts[1024];
 	unsigned n = 0;
@@ -328,7 +319,7 @@ static void length_beyond_the_buffer_is_dropped(void **state) {
 static void done_everywhere_gives_each_buffer_once(void **state) {
 	static const uint64_t frame_ends[] = {RXD_EOP, 0};
 	struct ixdp_pkt pkts[3 * RING];
-	struct ixdp_config cfg = small_config(1, 0);
+	struct ixdp_config cfg = rig_config(1, 0);
 
 	(void)state;
 	for (unsigned k = 0; k < 2; k++) {

@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of capture files share: a folder for them, wires, frames that tell themselves
- * apart. */
+/* What the tests of capture files share: a folder for them, frames that tell themselves apart. */
 #pragma once
 
-#include "softnic/wire.h"
+#include "wire_rig.h"
 
-#include <ixdp/ixdp.h>
-
-#include <errno.h>
 #include <fcntl.h>
 #include <pcap/pcap.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#define SECOND UINT64_C(1000000000)
 
 static char folder[] = "/tmp/ixdp-test-pcap-XXXXXX";
 
@@ -56,63 +43,14 @@ static inline int remove_folder(void **state) {
 	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 
-/* --- wires
- * ----------------------------------------------------------------------------------------- */
-
-static inline int try_open(struct wire **wire, const char *text) {
-	static const uint8_t mac[6] = {2};
-	struct softnic_name name;
-	int err = softnic_name_parse(&name, text);
-
-	if (err) return err;
-	err = wire_open(wire, NULL, &name, mac);
-	softnic_name_free(&name);
-	return err;
-}
-
-static inline struct wire *plug(const char *text) {
-	struct wire *wire = NULL;
-
-	if (try_open(&wire, text)) fail_msg("%s: %s", text, ixdp_error());
-	return wire;
-}
-
-static inline void unplug(struct wire *wire) { wire->ops->close(wire); }
-
-static inline void expect_refused(const char *text, int err, const char *error) {
-	struct wire *wire;
-
-	assert_int_equal(try_open(&wire, text), -err);
-	assert_string_equal(ixdp_error(), error);
-}
-
-static inline const uint8_t *peek(struct wire *wire, uint64_t now, size_t *len) {
-	bool bad_crc = true;
-	const uint8_t *frame = wire->ops->peek(wire, now, len, &bad_crc);
-
-	if (frame) assert_false(bad_crc);
-	return frame;
-}
-
-static inline bool take(struct wire *wire, uint64_t now) {
+/* The next frame, whatever it is, is taken. False: there is none. */
+static inline bool take_any(struct wire *wire, uint64_t now) {
 	size_t len;
 
 	if (!peek(wire, now, &len)) return false;
 	wire->ops->pop(wire);
 	return true;
 }
-
-static inline struct ixdp_wire_stats stats_of(struct wire *wire) {
-	struct ixdp_wire_stats stats;
-
-	memset(&stats, 0xFF, sizeof(stats));
-	wire->ops->stats(wire, &stats);
-	assert_false(stats.drained);
-	return stats;
-}
-
-/* --- files
- * ----------------------------------------------------------------------------------------- */
 
 /* Byte i of frame n: no two frames alike. */
 static inline void fill(uint8_t *frame, size_t len, unsigned n) {

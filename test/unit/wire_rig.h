@@ -39,7 +39,7 @@ static inline struct wire *plug(const char *text) {
 
 static inline void unplug(struct wire *wire) { wire->ops->close(wire); }
 
-static const uint8_t *peek(struct wire *wire, uint64_t now, size_t *len) {
+static inline const uint8_t *peek(struct wire *wire, uint64_t now, size_t *len) {
 	bool bad_crc = true;
 	const uint8_t *frame = wire->ops->peek(wire, now, len, &bad_crc);
 
