@@ -21,14 +21,15 @@ enum key {
 	KEY_VERBOSE,
 };
 
+/* The first one is not for programs that only receive. --help has them in order of their names. */
 static const struct argp_option common_options[] = {
+    {"tx-queues", KEY_TX_QUEUES, "N", 0, "TX queues per port, 1 to 64 (1)", 1},
     {NULL, 0, NULL, 0, "Common options:", 1},
     {"duration", KEY_DURATION, "SEC", 0, "End after SEC seconds (0.5, 3, ...)", 0},
-    {"count", KEY_COUNT, "N", 0, "End after N packets (received by ixdp-fwd, sent by ixdp-pktgen)",
-     0},
+    {"count", KEY_COUNT, "N", 0,
+     "End after N packets (received by ixdp-fwd and ixdp-capture, sent by ixdp-pktgen)", 0},
     {"batch", KEY_BATCH, "N", 0, "Packets per call, 1 to 256 (32)", 0},
     {"rx-queues", KEY_RX_QUEUES, "N", 0, "RX queues per port, 1 to 16 (1)", 0},
-    {"tx-queues", KEY_TX_QUEUES, "N", 0, "TX queues per port, 1 to 64 (1)", 0},
     {"ring", KEY_RING, "N", 0, "Descriptors per ring, a power of two, 64 to 4096 (512)", 0},
     {"cpu", KEY_CPU, "LIST", 0, "Pin the worker to these CPUs (1 or 0,2-3)", 0},
     {"json", KEY_JSON, NULL, 0, "One JSON object per port and second, totals last", 0},
@@ -159,6 +160,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state) {
 }
 
 const struct argp options_argp = {.options = common_options, .parser = parse_common};
+const struct argp options_rx_argp = {.options = common_options + 1, .parser = parse_common};
 
 static void print_version(FILE *stream, struct argp_state *state) {
 	(void)state;

@@ -27,6 +27,9 @@ struct options {
  */
 extern const struct argp options_argp;
 
+/* The same for a program that only receives: without --tx-queues. */
+extern const struct argp options_rx_argp;
+
 /*
  * Parses a command line; input is for the program's parser. --help, --version and wrong usage end
  * the process. Afterwards log lines of the library go to stderr.

@@ -17,6 +17,8 @@ static const char *const counter_names[COUNTERS] = {
     [TX_DROPPED] = "tx_dropped",
     [WIRE_TX_PACKETS] = "wire_tx_packets",
     [WIRE_RX_PACKETS] = "wire_rx_packets",
+    [CAPTURED] = "captured",
+    [WRITTEN] = "written",
     [LOST] = "lost",
     [MISORDERED] = "misordered",
     [CORRUPT] = "corrupt",
@@ -172,10 +174,11 @@ static void print_total(const struct report *report, const char *port,
 	       port, t, n[RX_PACKETS], rate.rx_mpps, n[RX_DROPPED], n[TX_PACKETS], rate.tx_mpps,
 	       n[TX_DROPPED]);
 	if (report->requested_mpps >= 0) printf("; requested %.3f Mpps", report->requested_mpps);
-	for (unsigned i = LOST; i < COUNTERS; i++) {
+	for (unsigned i = CAPTURED; i < COUNTERS; i++) {
+		const bool follows = sample->shown & 1u << (i - 1) && i != CAPTURED && i != RX_LOST;
+
 		if (sample->shown & 1u << i)
-			printf("%s%s %" PRId64, i == LOST || i == RX_LOST ? "; " : ", ",
-			       counter_names[i], n[i]);
+			printf("%s%s %" PRId64, follows ? ", " : "; ", counter_names[i], n[i]);
 	}
 	putchar('\n');
 }

@@ -17,6 +17,8 @@ enum counter {
 	TX_DROPPED,
 	WIRE_TX_PACKETS, /* the wire's view: what it sent to the port, and received from it */
 	WIRE_RX_PACKETS,
+	CAPTURED, /* by ixdp-capture, whose LOST is the program's own, not the wire's */
+	WRITTEN,
 	LOST,
 	MISORDERED,
 	CORRUPT,

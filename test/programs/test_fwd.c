@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ixdp-fwd from end to end: what it prints, when it ends, and how. */
+#include "capture.h"
 #include "program.h"
 
 #include <ixdp/ixdp.h>
-#include <pcap/pcap.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -148,58 +148,10 @@ static void what_a_full_ring_does_not_take_is_sent_later(void **state) {
 
 /* --- capture files ------------------------------------------------------------------------ */
 
-/* Of an MTU of 1,500. */
-enum { FRAME_MAX = 1514 };
-
-static unsigned frame_bytes(unsigned number, uint8_t *data) {
-	const unsigned len = IXDP_FRAME_MIN + number % (FRAME_MAX - IXDP_FRAME_MIN + 1);
-
-	for (unsigned i = 0; i < len; i++)
-		data[i] = (uint8_t)(number * 31 + i * 7 + (i >> 8));
-	return len;
-}
-
-static void write_capture(const char *path, unsigned frames) {
-	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, 65535);
-	pcap_dumper_t *dumper = pcap_dump_open(pcap, path);
-	uint8_t data[FRAME_MAX];
-
-	assert_non_null(dumper);
-	for (unsigned i = 0; i < frames; i++) {
-		const unsigned len = frame_bytes(i, data);
-		const struct pcap_pkthdr header = {
-		    .ts = {.tv_sec = i / 1000, .tv_usec = i % 1000}, .caplen = len, .len = len};
-
-		pcap_dump((u_char *)dumper, &header, data);
-	}
-	pcap_dump_close(dumper);
-	pcap_close(pcap);
-}
-
-static void assert_capture(const char *path, unsigned frames) {
-	char error[PCAP_ERRBUF_SIZE];
-	pcap_t *pcap = pcap_open_offline(path, error);
-	struct pcap_pkthdr *header;
-	uint8_t expected[FRAME_MAX];
-	const u_char *data;
-	unsigned n = 0;
-
-	assert_non_null(pcap);
-	while (pcap_next_ex(pcap, &header, &data) == 1) {
-		const unsigned len = frame_bytes(n++, expected);
-
-		assert_int_equal(header->len, len);
-		assert_int_equal(header->caplen, len);
-		assert_memory_equal(data, expected, len);
-	}
-	assert_int_equal(n, frames);
-	pcap_close(pcap);
-}
-
 static void forwards_a_capture_byte_for_byte(void **state) {
 	char folder[] = "/tmp/ixdp-fwd-XXXXXX";
 	char in[64], out[64], port_a[96], port_b[96];
-	const unsigned frames = 2 * (FRAME_MAX - IXDP_FRAME_MIN + 1) + 5;
+	const unsigned frames = 2 * CAPTURE_LENGTHS + 5;
 	struct program program;
 
 	(void)state;
@@ -208,7 +160,7 @@ static void forwards_a_capture_byte_for_byte(void **state) {
 	snprintf(out, sizeof(out), "%s/out.pcap", folder);
 	snprintf(port_a, sizeof(port_a), "soft:a,peer=pcap:%s", in);
 	snprintf(port_b, sizeof(port_b), "soft:b,peer=pcap::%s", out);
-	write_capture(in, frames);
+	capture_write(in, frames);
 
 	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", port_a, port_b));
 	assert_int_equal(program_wait(&program), 0);
@@ -217,7 +169,7 @@ static void forwards_a_capture_byte_for_byte(void **state) {
 	assert_int_equal(json_int(program_final(&program, "soft:b"), "tx_dropped"), 0);
 	program_free(&program);
 
-	assert_capture(out, frames);
+	assert_int_equal(capture_read(out, IXDP_FRAME_MAX), frames);
 	unlink(in);
 	unlink(out);
 	rmdir(folder);
