@@ -59,13 +59,16 @@ static void assert_balance(struct json_object *object) {
 	assert_int_equal(json_int(object, "captured"), json_int(object, "rx_packets"));
 }
 
-/* Bytes of a file of frames 0 to frames - 1. */
-static off_t file_size(unsigned frames) {
+/* Bytes of a file of frames 0 to frames - 1, or of their first snaplen bytes. */
+static off_t file_size(unsigned frames, unsigned snaplen) {
 	uint8_t data[IXDP_FRAME_MAX];
 	off_t size = FILE_HEADER;
 
-	for (unsigned i = 0; i < frames; i++)
-		size += RECORD_HEADER + capture_frame(i, data);
+	for (unsigned i = 0; i < frames; i++) {
+		const unsigned len = capture_frame(i, data);
+
+		size += RECORD_HEADER + (len < snaplen ? len : snaplen);
+	}
 	return size;
 }
 
@@ -102,7 +105,7 @@ static void captures_from_several_queues(void **state) {
 					     "--batch", "7", "--ring", "64", "-w", out, port));
 	assert_int_equal(program_wait(&program), 0);
 	assert_int_equal(json_int(program_final(&program, "soft:a"), "written"), FRAMES);
-	assert_int_equal(size_of(out), file_size(FRAMES));
+	assert_int_equal(size_of(out), file_size(FRAMES, IXDP_FRAME_MAX));
 	program_free(&program);
 }
 
@@ -113,6 +116,7 @@ static void snaplen_cuts_frames_but_not_their_length(void **state) {
 	program_start(&program, PROGRAM_ARGS("ixdp-capture", "--snaplen", "61", "-w", out, port));
 	assert_int_equal(program_wait(&program), 0);
 	assert_int_equal(capture_read(out, 61), FRAMES);
+	assert_int_equal(size_of(out), file_size(FRAMES, 61));
 	program_free(&program);
 }
 
@@ -314,12 +318,12 @@ static void assert_full(struct program *program, const char *path, const char *w
 	assert_balance(final);
 	assert_true(json_int(final, "lost") > 0);
 	assert_int_equal(capture_read(path, IXDP_FRAME_MAX), written);
-	assert_int_equal(size_of(path), file_size(written));
+	assert_int_equal(size_of(path), file_size(written, IXDP_FRAME_MAX));
 }
 
 static void a_file_that_may_not_grow_is_whole(void **state) {
 	/* It ends in the middle of a frame, and of a block. */
-	const rlim_t size = file_size(1000) + RECORD_HEADER + 1;
+	const rlim_t size = file_size(1000, IXDP_FRAME_MAX) + RECORD_HEADER + 1;
 	struct rlimit old, limit;
 	struct program program;
 
