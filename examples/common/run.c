@@ -37,8 +37,7 @@ static uint64_t clock_ns(void) {
 
 static double seconds(const struct run *run) { return (double)(run->now_ns - run->start_ns) / 1e9; }
 
-/* A stream that is closed must not become one of the files that are opened next. */
-static int check_streams(void) {
+int run_check_streams(void) {
 	const bool closed = fcntl(STDOUT_FILENO, F_GETFD) < 0;
 	int fd;
 
@@ -73,7 +72,7 @@ int run_open(struct run *run, const struct options *opts, char *const *names, un
 	    .opts = opts,
 	    .report = {.json = opts->json, .requested_mpps = -1},
 	};
-	int err = check_streams();
+	int err = run_check_streams();
 
 	if (err) return err;
 	catch_signals();

@@ -31,6 +31,12 @@ struct run {
 };
 
 /*
+ * Sees to it that a stream which is closed does not become one of the files that are opened next.
+ * Returns 0, or -EBADF with a line on stderr when stdout is closed. run_open() does it, too.
+ */
+int run_check_streams(void);
+
+/*
  * Opens the ports, and catches SIGINT and SIGTERM. Returns 0, or -errno with a line on stderr;
  * then nothing is open.
  */
