@@ -39,6 +39,7 @@ static int make_files(void **state) {
 
 static int remove_files(void **state) {
 	(void)state;
+	umount2(folder, MNT_DETACH); /* see mount_small_disk() */
 	unlink(in);
 	unlink(out);
 	return rmdir(folder);
@@ -253,7 +254,7 @@ static void a_reader_that_leaves_costs_what_it_did_not_take(void **state) {
 	(void)state;
 	program_start(&program, PROGRAM_ARGS("ixdp-capture", "--json", "-w", "-",
 					     "soft:a,peer=gen,rate=20kpps"));
-	program_wait_stderr(&program, "\n");
+	program_wait_stderr(&program, "\"captured\"");
 	program_hang_up(&program);
 	assert_int_equal(program_wait(&program), 1);
 	struct json_object *final = last_of_stderr(&program);
@@ -367,7 +368,6 @@ static void a_file_on_a_full_disk_is_whole(void **state) {
 	assert_true(json_int(final, "lost") > 0);
 	assert_int_equal(size_of(out), FILE_HEADER + written * (RECORD_HEADER + 1514));
 	program_free(&program);
-	umount2(folder, MNT_DETACH);
 }
 
 static void a_file_without_room_for_its_header(void **state) {

@@ -5,10 +5,12 @@
 #include "program.h"
 
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <ixdp/ixdp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* --- as a whole ---------------------------------------------------------------------------- */
@@ -129,7 +131,7 @@ static void says_who_uses_a_card(void **state) {
 	bind_to("vfio-pci");
 	doctor_in_the_way("use", ADDRESS, "/sys/bus/pci/drivers/vfio-pci/unbind");
 	bind_to("uio_pci_generic");
-	doctor_in_the_way("use", ADDRESS, "bound to uio_pci_generic");
+	doctor_in_the_way("use", ADDRESS, "drivers/uio_pci_generic/unbind");
 	bind_to("ixgbe");
 	doctor_in_the_way("use", ADDRESS, "network namespace");
 	set_interface("ixt0", "0x1002\n");
@@ -138,19 +140,28 @@ static void says_who_uses_a_card(void **state) {
 	doctor_in_the_way("use", ADDRESS, "its interface ixt0 is up; ip address flush dev ixt0");
 }
 
-/* Every machine has lo, with addresses once it is up; that it is up is made up to be otherwise. */
-static void an_interface_with_an_address_is_used(void **state) {
-	struct program program;
+static bool has_loopback_address(void) {
+	struct ifaddrs *addresses;
+	bool found = false;
 
+	assert_int_equal(getifaddrs(&addresses), 0);
+	for (struct ifaddrs *a = addresses; a; a = a->ifa_next)
+		found |=
+		    !strcmp(a->ifa_name, "lo") && a->ifa_addr && a->ifa_addr->sa_family == AF_INET;
+	freeifaddrs(addresses);
+	return found;
+}
+
+/* The flags are made up, the addresses of lo are this machine's. */
+static void an_interface_with_an_address_is_used(void **state) {
 	(void)state;
+	if (!has_loopback_address()) {
+		print_message("needs an address on the interface lo\n");
+		skip();
+	}
 	bind_to("ixgbe");
 	set_interface("lo", "0x8\n");
-	doctor_run(&program, ADDRESS);
-	if (strstr(program.out.data, "has an address"))
-		doctor_found(&program, "FAIL", "use", ADDRESS, "its interface lo has an address");
-	else
-		print_message("lo has no address here\n");
-	program_free(&program);
+	doctor_in_the_way("use", ADDRESS, "its interface lo has an address");
 }
 
 static void a_card_in_another_process_is_used(void **state) {

@@ -200,7 +200,7 @@ static void clean_removes_what_no_card_may_write_into(void **state) {
 	}
 	add_leftover("ixdp-1-1", 4, NULL);
 	add_leftover("ixdp-2-2", 6, "device-7fff:ff:1f.7");
-	add_leftover("ixdp-3-3", 8, NULL);
+	add_leftover("ixdp-3-3", 8, "device-7fff:ff:1f.6");
 	fd = open(in_root("huge/ixdp-3-3"), O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 
@@ -210,13 +210,18 @@ static void clean_removes_what_no_card_may_write_into(void **state) {
 	doctor_found(&program, "WARN", "clean", "7fff:ff:1f.7", "remove by hand");
 	doctor_found(&program, "WARN", "leftovers", "ixdp-2-2", "into which may still write");
 	doctor_found(&program, "PASS", "leftovers", "ixdp-3-3", "lives");
+	assert_null(doctor_finding(&program, "clean", "7fff:ff:1f.6"));
 	assert_null(doctor_finding(&program, "leftovers", "ixdp-1-1"));
 	program_free(&program);
 	assert_int_not_equal(access(in_root("huge/ixdp-1-1"), F_OK), 0);
 	assert_int_equal(access(in_root("huge/ixdp-2-2/device-7fff:ff:1f.7"), F_OK), 0);
 	assert_int_equal(access(in_root("huge/ixdp-3-3/mem-0"), F_OK), 0);
 	close(fd);
+}
+
+static int unmount_teardown(void **state) {
 	umount2(in_root("huge"), MNT_DETACH);
+	return tree_teardown(state);
 }
 
 #define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, doctor_setup, tree_teardown)
@@ -231,7 +236,8 @@ int main(void) {
 	    ON_MACHINE(a_port_needs_so_many_pages),
 	    ON_MACHINE(tells_the_dead_from_the_living),
 	    ON_MACHINE(names_on_the_mount_are_not_trusted),
-	    ON_MACHINE(clean_removes_what_no_card_may_write_into),
+	    cmocka_unit_test_setup_teardown(clean_removes_what_no_card_may_write_into, doctor_setup,
+					    unmount_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
