@@ -159,7 +159,7 @@ static const char doc[] =
     "clock is set meanwhile.\n\n"
     "The file is brought up to date once a second, so that it can be read while it grows. With "
     "-w - what is otherwise printed on stdout goes to stderr.\n\n"
-    "It ends at --duration, at --count (with exactly so many frames), on SIGINT or SIGTERM, and "
+    "It ends at --duration, at --count (with exactly so many frames), on SIGINT, SIGTERM or SIGHUP, and "
     "when all that its software port's wire sends is through. It ends with a line that says why, "
     "and exit code 1, when the file takes no more: the disk is full, or the reader of the pipe has "
     "gone. The file is whole up to its last frame even then.\n\n"

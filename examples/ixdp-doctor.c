@@ -55,8 +55,7 @@ static void check_numa(struct doctor *doctor, const struct nic *nic) {
 	const long needed = huge_pages_needed();
 	char where[32] = "any node", fix[80];
 
-	if (nic->numa_node >= 0)
-		snprintf(where, sizeof(where), "node %d", nic->numa_node);
+	if (nic->numa_node >= 0) snprintf(where, sizeof(where), "node %d", nic->numa_node);
 	snprintf(fix, sizeof(fix), "setup-hugetlbfs.sh --pages %ld",
 		 (pages.total > 0 ? pages.total : 0) + needed - pages.free);
 	if (pages.free >= needed)
@@ -132,8 +131,7 @@ static bool sees_physical_addresses(void) {
 	    fd >= 0 && pread(fd, &entry, sizeof(entry),
 			     (off_t)((uintptr_t)&page / size * sizeof(entry))) == sizeof(entry);
 
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0) close(fd);
 	return read_it && entry & ((UINT64_C(1) << 55) - 1);
 }
 
@@ -244,9 +242,12 @@ static void clean(struct doctor *doctor) {
 	const struct ixdp_pool_config config = {.buffers = 1, .numa_node = -1};
 	struct ixdp_pool *pool;
 
+	/* Cut short it would leave a card in a state of its own; opening has its own limits. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	huge_folders_each(doctor->mount, clean_folder, doctor);
-	if (ixdp_pool_create(&pool, &config) == 0)
-		ixdp_pool_destroy(pool);
+	if (ixdp_pool_create(&pool, &config) == 0) ixdp_pool_destroy(pool);
 }
 
 static void check_folder(void *arg, const struct huge_folder *folder) {
@@ -285,11 +286,9 @@ static void count_folder(void *arg, const struct huge_folder *folder) {
 static void check_leftovers(struct doctor *doctor) {
 	unsigned before = 0, after = 0;
 
-	if (!*doctor->mount)
-		return;
+	if (!*doctor->mount) return;
 	huge_folders_each(doctor->mount, count_folder, &before);
-	if (doctor->clean && before)
-		clean(doctor);
+	if (doctor->clean && before) clean(doctor);
 	huge_folders_each(doctor->mount, count_folder, &after);
 	if (after < before)
 		findings_add(&doctor->findings, FINDING_PASS, "clean", doctor->mount, NULL,
@@ -382,8 +381,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 		doctor->sysfs = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (doctor->device)
-			options_usage("%s: a second device; it takes one", arg);
+		if (doctor->device) options_usage("%s: a second device; it takes one", arg);
 		doctor->device = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -428,28 +426,26 @@ int main(int argc, char **argv) {
 	char mounts[PATH_MAX] = "/proc/mounts";
 
 	options_parse(&argp, argc, argv, &doctor);
-	if (run_check_streams())
-		return EXIT_FAILURE;
+	if (run_check_streams()) return EXIT_FAILURE;
 	/* A reader that leaves does not end it in the middle of a reset. */
 	signal(SIGPIPE, SIG_IGN);
-	if (doctor.sysfs)
-		snprintf(mounts, sizeof(mounts), "%s/mounts", doctor.sysfs);
+	if (doctor.sysfs) snprintf(mounts, sizeof(mounts), "%s/mounts", doctor.sysfs);
 	doctor.locks = doctor.sysfs ? doctor.sysfs : "/run";
 	doctor.sysfs = doctor.sysfs ? doctor.sysfs : "/sys";
 	doctor.mounts = mounts;
 	nics_find(&doctor.nics, doctor.sysfs);
-	if (!is_software(doctor.device))
-		doctor.nic = nics_get(&doctor.nics, doctor.device);
+	if (!is_software(doctor.device)) doctor.nic = nics_get(&doctor.nics, doctor.device);
 
 	check_nics(&doctor);
 	check_privileges(&doctor);
 	check_mount(&doctor);
 	check_leftovers(&doctor);
 	check_pages(&doctor);
-	if (doctor.device && is_software(doctor.device))
-		check_asked_port(&doctor);
+	if (doctor.device && is_software(doctor.device)) check_asked_port(&doctor);
 	check_software_port(&doctor);
 	conclude(&doctor);
 	nics_free(&doctor.nics);
-	return report_flush() || doctor.findings.n[FINDING_FAIL] ? EXIT_FAILURE : EXIT_SUCCESS;
+	return report_flush() || options_error_logged() || doctor.findings.n[FINDING_FAIL]
+		   ? EXIT_FAILURE
+		   : EXIT_SUCCESS;
 }

@@ -14,8 +14,7 @@ static const char *const status_names[] = {
 };
 
 static void add_string(struct json_object *object, const char *name, const char *value) {
-	if (value)
-		json_object_object_add(object, name, json_object_new_string(value));
+	if (value) json_object_object_add(object, name, json_object_new_string(value));
 }
 
 static void print_json(const char *status, const char *item, const char *about, const char *text,
@@ -35,8 +34,7 @@ static void print_json(const char *status, const char *item, const char *about, 
 /* A line stays one, and leaves the terminal alone, whatever the names of files are. */
 static void make_printable(char *line) {
 	for (; *line; line++)
-		if (iscntrl((unsigned char)*line))
-			*line = '?';
+		if (iscntrl((unsigned char)*line)) *line = '?';
 }
 
 void findings_add(struct findings *findings, enum finding_status status, const char *item,

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #define FOLDER_PREFIX "ixdp-"
@@ -46,25 +45,15 @@ long huge_pages_needed(void) {
 	return (2 * (long)ixdp_pool_needed(&config) + per_page - 1) / per_page + 1;
 }
 
-static bool has_2m_pages(const struct mntent *mount) {
-	const char *option = hasmntopt(mount, "pagesize");
-	struct statfs fs;
-
-	if (option)
-		return !strncmp(option, "pagesize=2M", strcspn(option, ","));
-	return statfs(mount->mnt_dir, &fs) == 0 && fs.f_bsize == HUGE_PAGE;
-}
-
 bool huge_mount_find(char *path, size_t size, const char *mounts) {
 	FILE *file = setmntent(mounts, "re");
 	const struct mntent *mount;
 
 	*path = '\0';
 	while (file && !*path && (mount = getmntent(file)))
-		if (!strcmp(mount->mnt_type, "hugetlbfs") && has_2m_pages(mount))
+		if (!strcmp(mount->mnt_type, "hugetlbfs") && hasmntopt(mount, "pagesize=2M"))
 			snprintf(path, size, "%s", mount->mnt_dir);
-	if (file)
-		endmntent(file);
+	if (file) endmntent(file);
 	return *path;
 }
 
@@ -96,8 +85,7 @@ static struct huge_folder look(int mount, const char *name) {
 
 	snprintf(folder.name, sizeof(folder.name), "%.*s", (int)sizeof(folder.name) - 1, name);
 	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+		if (fd >= 0) close(fd);
 		return folder;
 	}
 	/* Whoever sweeps meanwhile takes the folder for a living process's, and leaves it. */
@@ -113,12 +101,10 @@ void huge_folders_each(const char *mount, void (*fn)(void *arg, const struct hug
 	const struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		if (!begins_with(entry->d_name, FOLDER_PREFIX))
-			continue;
+		if (!begins_with(entry->d_name, FOLDER_PREFIX)) continue;
 		const struct huge_folder folder = look(dirfd(dir), entry->d_name);
 
 		fn(arg, &folder);
 	}
-	if (dir)
-		closedir(dir);
+	if (dir) closedir(dir);
 }

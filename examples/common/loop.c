@@ -52,8 +52,7 @@ int loop_frames(const char *device, unsigned frames, struct ixdp_frame_counts *c
 	};
 	int err = ixdp_open(&loop.port, device, NULL);
 
-	if (err)
-		return err;
+	if (err) return err;
 	loop.pool = ixdp_port_pool(loop.port);
 	loop.frame.generator = ixdp_frame_generator();
 	ixdp_mac_get(loop.port, loop.frame.src_mac);

@@ -21,8 +21,7 @@ static bool is_locked(const char *path) {
 	const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	const bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
 
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0) close(fd);
 	return locked;
 }
 
@@ -30,8 +29,7 @@ static bool has_address(const char *interface) {
 	struct ifaddrs *addresses;
 	bool found = false;
 
-	if (getifaddrs(&addresses) < 0)
-		return false;
+	if (getifaddrs(&addresses) < 0) return false;
 	for (const struct ifaddrs *a = addresses; a; a = a->ifa_next)
 		if (a->ifa_addr && strcmp(a->ifa_name, interface) == 0 &&
 		    (a->ifa_addr->sa_family == AF_INET || a->ifa_addr->sa_family == AF_INET6))
@@ -50,14 +48,12 @@ static unsigned look_at_interfaces(struct nic_use *use, const char *folder) {
 		const char *name = entry->d_name;
 		char flags[16];
 
-		if (name[0] == '.')
-			continue;
+		if (name[0] == '.') continue;
 		n++;
 		const bool up = !sysfs_line(flags, sizeof(flags), "%s/%s/flags", folder, name) ||
 				strtoul(flags, NULL, 16) & IFF_UP;
 
-		if (!up && !has_address(name))
-			continue;
+		if (!up && !has_address(name)) continue;
 		use->free = false;
 		snprintf(use->text, sizeof(use->text), "its interface %.15s %s", name,
 			 up ? "is up" : "has an address");
@@ -67,8 +63,7 @@ static unsigned look_at_interfaces(struct nic_use *use, const char *folder) {
 		    "the interface away",
 		    name, name);
 	}
-	if (dir)
-		closedir(dir);
+	if (dir) closedir(dir);
 	return n;
 }
 

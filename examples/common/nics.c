@@ -34,8 +34,7 @@ static const struct {
 static const char *why_refused(unsigned vendor, unsigned device) {
 	for (size_t i = 0; vendor == VENDOR_INTEL && i < COUNT(families); i++)
 		for (const uint16_t *id = families[i].ids; *id; id++)
-			if (device == *id)
-				return families[i].refused;
+			if (device == *id) return families[i].refused;
 	return "not an Intel 82599";
 }
 
@@ -52,15 +51,12 @@ _Noreturn static void on_error(char *fmt, ...) {
 	longjmp(libpci_failed, 1);
 }
 
-static void on_warning(char *fmt, ...) {
-	(void)fmt;
-}
+static void on_warning(char *fmt, ...) { (void)fmt; }
 
 static void add(struct nics *nics, struct pci_access *acc, struct pci_dev *dev) {
 	struct nic *list = realloc(nics->list, (nics->n + 1) * sizeof(*list));
 
-	if (!list)
-		acc->error("out of memory");
+	if (!list) acc->error("out of memory");
 	nics->list = list;
 	pci_fill_info(dev, PCI_FILL_IDENT | PCI_FILL_CLASS | PCI_FILL_NUMA_NODE);
 	struct nic *nic = &nics->list[nics->n++];
@@ -99,16 +95,13 @@ int nics_find(struct nics *nics, const char *sysfs) {
 		pci_scan_bus(acc);
 		for (struct pci_dev *dev = acc->devices; dev; dev = dev->next)
 			add(nics, acc, dev);
-		if (nics->n)
-			qsort(nics->list, nics->n, sizeof(*nics->list), by_address);
+		if (nics->n) qsort(nics->list, nics->n, sizeof(*nics->list), by_address);
 	}
 	pci_cleanup(acc);
 	return *nics->error ? -1 : 0;
 }
 
-void nics_free(struct nics *nics) {
-	free(nics->list);
-}
+void nics_free(struct nics *nics) { free(nics->list); }
 
 const struct nic *nics_get(const struct nics *nics, const char *address) {
 	unsigned domain = 0, bus, slot, function;
@@ -116,13 +109,11 @@ const struct nic *nics_get(const struct nics *nics, const char *address) {
 
 	if (sscanf(address, "%x:%x:%x.%x%c", &domain, &bus, &slot, &function, &rest) != 4) {
 		domain = 0;
-		if (sscanf(address, "%x:%x.%x%c", &bus, &slot, &function, &rest) != 3)
-			return NULL;
+		if (sscanf(address, "%x:%x.%x%c", &bus, &slot, &function, &rest) != 3) return NULL;
 	}
 	snprintf(canonical, sizeof(canonical), "%04x:%02x:%02x.%x", domain, bus, slot, function);
 	for (unsigned i = 0; i < nics->n; i++)
-		if (strcmp(nics->list[i].address, canonical) == 0)
-			return &nics->list[i];
+		if (strcmp(nics->list[i].address, canonical) == 0) return &nics->list[i];
 	return NULL;
 }
 

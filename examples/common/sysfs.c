@@ -12,8 +12,7 @@ static bool read_line(char *line, size_t size, const char *path) {
 	FILE *file = fopen(path, "re");
 	const bool good = file && fgets(line, (int)size, file);
 
-	if (file)
-		fclose(file);
+	if (file) fclose(file);
 	line[good ? strcspn(line, "\n") : 0] = '\0';
 	return good;
 }

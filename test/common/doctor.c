@@ -59,16 +59,14 @@ void doctor_found(struct program *program, const char *status, const char *item,
 	struct json_object *object = doctor_finding(program, item, about);
 	char both[1024];
 
-	if (!object)
-		fail_msg("nothing about %s %s: %s", item, about, program->out.data);
+	if (!object) fail_msg("nothing about %s %s: %s", item, about, program->out.data);
 	snprintf(both, sizeof(both), "%s; %s", doctor_text(object, "text"),
 		 doctor_text(object, "fix"));
 	if (strcmp(doctor_text(object, "status"), status) != 0 || !strstr(both, says))
 		fail_msg("not %s with \"%s\": %s", status, says,
 			 json_object_to_json_string(object));
 	/* Whatever is wrong can be mended. */
-	if (!strcmp(status, "WARN"))
-		assert_true(*doctor_text(object, "fix"));
+	if (!strcmp(status, "WARN")) assert_true(*doctor_text(object, "fix"));
 }
 
 void doctor_in_the_way(const char *item, const char *about, const char *says) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ixdp-doctor from end to end: its output, and what it says of cards. */
-#include "bus/pci.h"
 #include "doctor.h"
 #include "program.h"
 
@@ -268,19 +267,18 @@ static void knows_the_ids_that_the_library_knows(void **state) {
 	for (size_t i = 0; i < json_object_array_length(objects); i++) {
 		struct json_object *object = json_object_array_get_idx(objects, i);
 		const char *address = doctor_text(object, "about");
-		struct pci_device dev;
 
 		if (strcmp(doctor_text(object, "item"), "nic") != 0 ||
 		    strncmp(address, "0001:", 5) != 0)
 			continue;
-		assert_int_equal(pci_name_parse(&dev, address), 0);
-		const bool supported = pci_identify(&dev, root) == 0;
+		/* One that it knows has no registers here, so it is refused for that. */
+		assert_true(bus_open(&bus, address, false) < 0);
+		const bool supported = !strstr(ixdp_error(), "(class ");
 		const char *why = strstr(doctor_text(object, "text"), ") is ");
 
 		assert_string_equal(doctor_text(object, "status"), supported ? "PASS" : "SKIP");
 		if (!supported && (!why || !strstr(ixdp_error(), why)))
 			fail_msg("\"%s\" is not \"%s\"", doctor_text(object, "text"), ixdp_error());
-		pci_release(&dev);
 		compared++;
 		good += supported;
 	}

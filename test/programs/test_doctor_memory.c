@@ -126,8 +126,7 @@ static void add_leftover(const char *folder, unsigned mib, const char *mark) {
 	snprintf(path, sizeof(path), "huge/%s", folder);
 	make_folder(path);
 	add_file(folder, "mem-0", (off_t)mib << 20);
-	if (mark)
-		add_file(folder, mark, 0);
+	if (mark) add_file(folder, mark, 0);
 }
 
 static void tells_the_dead_from_the_living(void **state) {
@@ -179,8 +178,7 @@ static bool mount_own_hugetlbfs(void) {
 	FILE *mounts;
 	struct mntent *mount_point;
 
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		return false;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) return false;
 	mounts = setmntent("/proc/self/mounts", "re");
 	while ((mount_point = getmntent(mounts)))
 		if (!strcmp(mount_point->mnt_type, "hugetlbfs"))
