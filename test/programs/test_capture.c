@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -273,6 +275,15 @@ static bool has_ended(pid_t pid) {
 	return info.si_pid == pid;
 }
 
+static void wait_until_full(int pipe) {
+	int bytes = 0;
+
+	while (bytes < fcntl(pipe, F_GETPIPE_SZ) - PIPE_BUF) {
+		assert_int_equal(ioctl(pipe, FIONREAD, &bytes), 0);
+		usleep(1000);
+	}
+}
+
 /* Nobody reads the pipe, which fills up: the program would wait for its reader for ever. */
 static void signals_end_the_wait_for_a_reader(void **state) {
 	struct program program;
@@ -280,9 +291,10 @@ static void signals_end_the_wait_for_a_reader(void **state) {
 	(void)state;
 	program_start(&program, PROGRAM_ARGS("ixdp-capture", "--json", "-w", "-",
 					     "soft:a,peer=gen,rate=200kpps"));
+	wait_until_full(program.out.fd);
 	while (!has_ended(program.pid)) {
-		usleep(100 * 1000);
 		kill(program.pid, SIGTERM);
+		usleep(100 * 1000);
 	}
 	assert_int_equal(program_wait(&program), 1);
 	assert_non_null(strstr(program.err.data, "stdout: Interrupted system call"));

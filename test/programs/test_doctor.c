@@ -228,7 +228,10 @@ static void a_machine_without_pci_runs_software_ports(void **state) {
 
 /* --- ids ----------------------------------------------------------------------------------- */
 
-enum { FIRST_ID = 0x10E0, LAST_ID = 0x15FF };
+/* All relatives of the 82599 have ids in 10E0 to 10FF or in 1500 to 15FF. */
+enum { IDS = 0x20 + 0x100 };
+
+static unsigned id_of(unsigned i) { return i < 0x20 ? 0x10E0 + i : 0x1500 + i - 0x20; }
 
 static const char *address_of(unsigned id) {
 	static char address[24];
@@ -260,8 +263,8 @@ static void knows_the_ids_that_the_library_knows(void **state) {
 	unsigned compared = 0, good = 0;
 
 	(void)state;
-	for (unsigned id = FIRST_ID; id <= LAST_ID; id++)
-		add_device(id);
+	for (unsigned i = 0; i < IDS; i++)
+		add_device(id_of(i));
 	doctor_run(&program, NULL);
 	objects = program_objects(&program);
 	for (size_t i = 0; i < json_object_array_length(objects); i++) {
@@ -274,15 +277,15 @@ static void knows_the_ids_that_the_library_knows(void **state) {
 		/* One that it knows has no registers here, so it is refused for that. */
 		assert_true(bus_open(&bus, address, false) < 0);
 		const bool supported = !strstr(ixdp_error(), "(class ");
-		const char *why = strstr(doctor_text(object, "text"), ") is ");
+		const char *text = doctor_text(object, "text");
 
 		assert_string_equal(doctor_text(object, "status"), supported ? "PASS" : "SKIP");
-		if (!supported && (!why || !strstr(ixdp_error(), why)))
-			fail_msg("\"%s\" is not \"%s\"", doctor_text(object, "text"), ixdp_error());
+		if (!supported)
+			assert_string_equal(strstr(text, ") is "), strstr(ixdp_error(), ") is "));
 		compared++;
 		good += supported;
 	}
-	assert_int_equal(compared, LAST_ID - FIRST_ID + 1);
+	assert_int_equal(compared, IDS);
 	assert_true(good > 10);
 	program_free(&program);
 }
