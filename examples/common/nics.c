@@ -42,7 +42,7 @@ static const char *why_refused(unsigned vendor, unsigned device) {
 static jmp_buf libpci_failed;
 static char libpci_message[160];
 
-_Noreturn static void on_error(char *fmt, ...) {
+__attribute__((noreturn)) static void on_error(char *fmt, ...) {
 	va_list args;
 
 	va_start(args, fmt);

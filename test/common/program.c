@@ -126,6 +126,13 @@ void program_hang_up(struct program *program) {
 	program->out.fd = -1;
 }
 
+bool program_has_ended(const struct program *program) {
+	siginfo_t info = {0};
+
+	waitid(P_PID, (id_t)program->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+	return info.si_pid == program->pid;
+}
+
 int program_wait(struct program *program) {
 	int status;
 
@@ -174,6 +181,14 @@ unsigned program_lines(const struct program_text *text) {
 
 	for (const char *at = text->data; (at = strchr(at, '\n')); at++)
 		lines++;
+	return lines;
+}
+
+unsigned program_error_lines(const struct program *program) {
+	unsigned lines = program_lines(&program->err);
+
+	for (const char *at = program->err.data; (at = strstr(at, ": warning: ")); at++)
+		lines--;
 	return lines;
 }
 

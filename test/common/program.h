@@ -44,6 +44,9 @@ void program_wait_stderr(struct program *program, const char *text);
 /* Stops reading its stdout. */
 void program_hang_up(struct program *program);
 
+/* Whether it has ended; its output is not read. */
+bool program_has_ended(const struct program *program);
+
 /* Reads until it ends. Returns its exit code, or minus the signal that ended it. */
 int program_wait(struct program *program);
 
@@ -55,6 +58,9 @@ struct json_object *program_final(struct program *program, const char *port);
 
 /* Lines of a text. */
 unsigned program_lines(const struct program_text *text);
+
+/* Lines on stderr without warnings, which may be about the machine: no huge pages. */
+unsigned program_error_lines(const struct program *program);
 
 void program_free(struct program *program);
 

@@ -17,7 +17,6 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,15 +44,6 @@ static int remove_files(void **state) {
 	unlink(in);
 	unlink(out);
 	return rmdir(folder);
-}
-
-/* Lines on stderr without warnings, which may be about the machine: no huge pages. */
-static unsigned error_lines(const struct program *program) {
-	unsigned lines = program_lines(&program->err);
-
-	for (const char *at = program->err.data; (at = strstr(at, ": warning: ")); at++)
-		lines--;
-	return lines;
 }
 
 static void assert_balance(struct json_object *object) {
@@ -268,13 +258,6 @@ static void a_reader_that_leaves_costs_what_it_did_not_take(void **state) {
 	program_free(&program);
 }
 
-static bool has_ended(pid_t pid) {
-	siginfo_t info = {0};
-
-	waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-	return info.si_pid == pid;
-}
-
 static void wait_until_full(int pipe) {
 	int bytes = 0;
 
@@ -292,7 +275,7 @@ static void signals_end_the_wait_for_a_reader(void **state) {
 	program_start(&program, PROGRAM_ARGS("ixdp-capture", "--json", "-w", "-",
 					     "soft:a,peer=gen,rate=200kpps"));
 	wait_until_full(program.out.fd);
-	while (!has_ended(program.pid)) {
+	while (!program_has_ended(&program)) {
 		kill(program.pid, SIGTERM);
 		usleep(100 * 1000);
 	}
@@ -323,7 +306,7 @@ static void assert_full(struct program *program, const char *path, const char *w
 
 	assert_int_equal(program_wait(program), 1);
 	snprintf(line, sizeof(line), "ixdp-capture: %s: %s\n", path, why);
-	if (!strstr(program->err.data, line) || error_lines(program) != 1)
+	if (!strstr(program->err.data, line) || program_error_lines(program) != 1)
 		fail_msg("not the one line \"%s\": %s", line, program->err.data);
 	struct json_object *final = program_final(program, "soft:a");
 	const int64_t written = json_int(final, "written");
@@ -371,7 +354,7 @@ static void a_file_on_a_full_disk_is_whole(void **state) {
 					     out, "soft:a,peer=gen,size=1514"));
 	assert_int_equal(program_wait(&program), 1);
 	assert_non_null(strstr(program.err.data, "No space left on device"));
-	assert_int_equal(error_lines(&program), 1);
+	assert_int_equal(program_error_lines(&program), 1);
 	struct json_object *final = program_final(&program, "soft:a");
 	const int64_t written = json_int(final, "written");
 
@@ -389,7 +372,7 @@ static void a_file_without_room_for_its_header(void **state) {
 	program_start(&program, PROGRAM_ARGS("ixdp-capture", "-w", "/dev/full", port));
 	assert_int_equal(program_wait(&program), 1);
 	assert_non_null(strstr(program.err.data, "/dev/full: No space left on device"));
-	assert_int_equal(error_lines(&program), 1);
+	assert_int_equal(program_error_lines(&program), 1);
 	program_free(&program);
 }
 

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -316,13 +315,6 @@ static void a_capture_that_is_incomplete_is_a_failure(void **state) {
 	program_free(&program);
 }
 
-static bool has_ended(pid_t pid) {
-	siginfo_t info = {0};
-
-	waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-	return info.si_pid == pid;
-}
-
 /* A port that sends nothing would be waited for until it is given up. */
 static void another_signal_ends_the_drain(void **state) {
 	struct program program;
@@ -333,7 +325,7 @@ static void another_signal_ends_the_drain(void **state) {
 				   "soft:a,peer=gen,rate=20kpps", "soft:b,fault=tx-stop"));
 	assert_non_null(program_line(&program));
 	/* Signals that arrive together count once. */
-	while (!has_ended(program.pid)) {
+	while (!program_has_ended(&program)) {
 		kill(program.pid, SIGTERM);
 		usleep(100 * 1000);
 	}

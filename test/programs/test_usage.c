@@ -57,15 +57,6 @@ static void fwd_names_the_wrong_option(void **state) {
 	}
 }
 
-/* Lines on stderr without warnings, which may be about the machine: no huge pages. */
-static unsigned error_lines(const struct program *program) {
-	unsigned lines = program_lines(&program->err);
-
-	for (const char *at = program->err.data; (at = strstr(at, ": warning: ")); at++)
-		lines--;
-	return lines;
-}
-
 static void fwd_says_what_failed(void **state) {
 	static const struct {
 		const char *args[2];
@@ -86,7 +77,7 @@ static void fwd_says_what_failed(void **state) {
 						     cases[i].args[0], cases[i].args[1]));
 		assert_int_equal(program_wait(&program), 1);
 		assert_non_null(strstr(program.err.data, cases[i].named));
-		assert_int_equal(error_lines(&program), 1);
+		assert_int_equal(program_error_lines(&program), 1);
 		assert_int_equal(program.out.len, 0);
 		program_free(&program);
 	}
