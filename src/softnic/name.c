@@ -73,7 +73,7 @@ static void resolve(char *value) {
 	char *to = value;
 
 	for (const char *from = value; *from; from++) {
-		if (*from == '\\') from++;
+		if (*from == '\\' && from[1]) from++;
 		*to++ = *from;
 	}
 	*to = '\0';

@@ -84,6 +84,14 @@ static void values_are_split_at_colons(void **state) {
 	expect_parts("a\\\\:b", 2, "a\\", "b", NULL);
 }
 
+/* Found by fuzz_name: such a backslash was taken to protect the end, and what lies behind was read.
+ */
+static void a_backslash_at_the_end_protects_nothing(void **state) {
+	(void)state;
+	expect_parts("a\\", 1, "a\\", NULL, NULL);
+	expect_parts("a:b\\\\\\", 2, "a", "b\\\\", NULL);
+}
+
 static void too_many_parts_are_refused(void **state) {
 	char value[] = "pcap:a:b:c";
 	char *parts[3];
@@ -180,6 +188,7 @@ int main(void) {
 	    cmocka_unit_test(backslashes_protect_separators),
 	    cmocka_unit_test(values_that_are_split_keep_backslashes_until_then),
 	    cmocka_unit_test(values_are_split_at_colons),
+	    cmocka_unit_test(a_backslash_at_the_end_protects_nothing),
 	    cmocka_unit_test(too_many_parts_are_refused),
 	    cmocka_unit_test(nonsense_is_refused_by_name),
 	    cmocka_unit_test(the_longest_name_is_taken),
