@@ -23,7 +23,7 @@ enum key {
 
 /* The first one is not for programs that only receive. --help has them in order of their names. */
 static const struct argp_option common_options[] = {
-    {"tx-queues", KEY_TX_QUEUES, "N", 0, "TX queues per port, 1 to 64 (1)", 1},
+    {"tx-queues", KEY_TX_QUEUES, "N", 0, "TX queues per port, 1 to 128 (1)", 1},
     {NULL, 0, NULL, 0, "Common options:", 1},
     {"duration", KEY_DURATION, "SEC", 0, "End after SEC seconds (0.5, 3, ...)", 0},
     {"count", KEY_COUNT, "N", 0,

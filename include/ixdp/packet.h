@@ -27,18 +27,44 @@ enum {
 	IXDP_MIN_FRAME = 60, /* shortest Ethernet frame, bytes without FCS; the NIC pads to it */
 };
 
-/* Flags of a packet. */
+/*
+ * Flags of a packet. All but IXDP_PKT_CONTD concern the whole frame, and stand in its first
+ * element. Those of a received frame are there if the port has the offload (ixdp_config.offloads);
+ * sending ignores them, so that a frame may be passed on as it came.
+ */
 enum {
 	IXDP_PKT_CONTD = 1u << 0, /* the frame goes on in the next array element */
+	/*
+	 * The frame belongs to a VLAN, and its tag is not in it but in the upper half of flags:
+	 * taken off by the receiving port, to be put in by the sending one. ixdp_pkt_vlan().
+	 */
+	IXDP_PKT_VLAN = 1u << 1,
+	/* To be sent with its checksums filled in by the NIC: ixdp_tx() says of which frames. */
+	IXDP_PKT_IP_CSUM = 1u << 2, /* of the IPv4 header */
+	IXDP_PKT_L4_CSUM = 1u << 3, /* of TCP, UDP or SCTP */
+	/* Received: the NIC has looked at a checksum and found it right, or wrong. None: unknown.
+	 */
+	IXDP_PKT_IP_CSUM_GOOD = 1u << 4,
+	IXDP_PKT_IP_CSUM_BAD = 1u << 5,
+	IXDP_PKT_L4_CSUM_GOOD = 1u << 6,
+	IXDP_PKT_L4_CSUM_BAD = 1u << 7,
 };
 
 /* A packet, or one element of a frame that spans several. */
 struct ixdp_pkt {
-	uint8_t *data;	   /* first byte of the frame */
+	uint8_t *data;	   /* first byte of the frame, or of this part of it */
 	uint16_t len;	   /* bytes of it here, without FCS */
 	uint16_t headroom; /* bytes from the start of the buffer to data */
-	uint32_t flags;	   /* IXDP_PKT_* */
+	uint32_t flags;	   /* IXDP_PKT_*, and a VLAN tag in the upper 16 bits */
 };
+
+/* The VLAN tag beside a frame with IXDP_PKT_VLAN: priority, DEI, and the VLAN's id in 12 bits. */
+static inline uint16_t ixdp_pkt_vlan(const struct ixdp_pkt *pkt) { return pkt->flags >> 16; }
+
+/* Has the frame sent with a VLAN tag. */
+static inline void ixdp_pkt_vlan_set(struct ixdp_pkt *pkt, uint16_t tag) {
+	pkt->flags = (pkt->flags & 0xFFFF) | IXDP_PKT_VLAN | (uint32_t)tag << 16;
+}
 
 /* Start of the buffer that a packet lies in: what identifies it to its pool. */
 static inline uint8_t *ixdp_pkt_buffer(const struct ixdp_pkt *pkt) {

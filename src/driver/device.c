@@ -11,15 +11,17 @@
 #include "port.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* Packet buffers of the NIC in KB, as after reset: all in the first of eight. */
 enum { RX_PACKET_BUFFER_KB = 512, TX_PACKET_BUFFER_KB = 160 };
 
 enum {
-	FCRTH_DISTANCE = 0x6000,       /* bytes left in an RX packet buffer that is full, 4.6.3.2 */
-	TXPBTHRESH_DISTANCE_KB = 10,   /* room for a frame of any size, section 8.2.3.9.16 */
-	MAX_FRAME = 1500 + 14 + 4 + 4, /* MTU 1,500, header, VLAN tag, FCS */
+	FCRTH_DISTANCE = 0x6000,     /* bytes left in an RX packet buffer that is full, 4.6.3.2 */
+	FCRTL_DISTANCE = 0xC000,     /* and in one that has become empty enough again */
+	TXPBTHRESH_DISTANCE_KB = 10, /* room for a frame of any size, section 8.2.3.9.16 */
+	PAUSE_TIME = 0xFFFF,	     /* for how long to ask: as long as possible, in 51.2 ns */
+	PAUSE_REFRESH = 0x8000,	     /* and when to ask again: well before that is over */
+	DEFAULT_TX_QUEUES = 64,	     /* that MTQC's default mode can reach */
 	TX_PTHRESH = 36, /* descriptors fetched ahead, section 7.2.3.4; with WTHRESH at most 40 */
 	TX_HTHRESH = 8,	 /* and how many it takes to bother */
 };
@@ -149,22 +151,6 @@ static int wait_ready(struct ixdp_port *port) {
 	return reg_wait(port, REG_RDRXCTL, RDRXCTL_DMAIDONE, true, 500000, "RDRXCTL.DMAIDONE");
 }
 
-static int check_mac(struct ixdp_port *port, const uint8_t mac[6], const char *where) {
-	static const uint8_t zero[6];
-	if (!(mac[0] & 1) && memcmp(mac, zero, 6) != 0) return 0;
-	return ixdp_fail(EINVAL, "%s: %s%02x:%02x:%02x:%02x:%02x:%02x is not a unicast address",
-			 port->bus->name, where, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-}
-
-/* Receive address 0 comes from the EEPROM at reset. */
-static int read_mac(struct ixdp_port *port) {
-	uint32_t low = reg_read(port, REG_RAL);
-	uint32_t high = reg_read(port, REG_RAH);
-	for (unsigned i = 0; i < 6; i++)
-		port->mac[i] = i < 4 ? low >> 8 * i : high >> 8 * (i - 4);
-	return check_mac(port, port->mac, "EEPROM bad? Receive address 0 (RAL, RAH) ") ? -EIO : 0;
-}
-
 static void write_zeros(struct ixdp_port *port, uint32_t reg, unsigned stride, unsigned count) {
 	for (unsigned i = 0; i < count; i++)
 		reg_write(port, reg + i * stride, 0);
@@ -173,18 +159,13 @@ static void write_zeros(struct ixdp_port *port, uint32_t reg, unsigned stride, u
 #define CLEAR_TABLE(port, name)                                                                    \
 	write_zeros(port, REG_##name, REG_##name##_STRIDE, REG_##name##_COUNT)
 
-/* Filters whose contents after reset are undefined, sections 8.2.3.7 and 8.2.3.27. */
+/* Filters that ixdp does not use: undefined after reset, sections 8.2.3.7 and 8.2.3.27. */
 static void clear_tables(struct ixdp_port *port) {
-	CLEAR_TABLE(port, MTA);
 	CLEAR_TABLE(port, UTA);
-	CLEAR_TABLE(port, VFTA);
 	CLEAR_TABLE(port, VLVF);
 	CLEAR_TABLE(port, VLVFB);
 	CLEAR_TABLE(port, MPSAR);
 	CLEAR_TABLE(port, FTQF);
-	/* Receive addresses but the first, which is ours. */
-	write_zeros(port, REG_N(RAL, 1), REG_RAL_STRIDE, REG_RAL_COUNT - 1);
-	write_zeros(port, REG_N(RAH, 1), REG_RAH_STRIDE, REG_RAH_COUNT - 1);
 }
 
 /* A packet buffer register array: all in the first, nothing in the other seven. */
@@ -204,13 +185,20 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q) {
 	reg_write(port, REG_N(RDLEN, q), size);
 	reg_write(port, REG_N(RDH, q), 0);
 	reg_write(port, REG_N(RDT, q), 0);
-	/* DROP_EN: without it a queue that nobody serves stops all others. */
+	/*
+	 * DROP_EN: without it a queue that nobody serves stops all others. But what is dropped here
+	 * does not fill the packet buffer, and so would never make the peer pause.
+	 */
 	reg_write(port, REG_N(SRRCTL, q),
 		  FIELD(SRRCTL_BSIZEPKT, IXDP_DATA_SIZE / 1024) |
-		      FIELD(SRRCTL_DESCTYPE, SRRCTL_DESCTYPE_ADVANCED) | SRRCTL_DROP_EN);
+		      FIELD(SRRCTL_DESCTYPE, SRRCTL_DESCTYPE_ADVANCED) |
+		      (port->cfg.pause & IXDP_PAUSE_TX ? 0 : SRRCTL_DROP_EN));
 	/* UNCLEAR: reserved, set after reset, and payload is damaged on some hosts unless clear. */
 	reg_clear(port, REG_N(DCA_RXCTRL, q), DCA_RXCTRL_MUST_BE_0);
 
+	/* VME takes the VLAN tag off. */
+	if (port->cfg.offloads & IXDP_OFFLOAD_VLAN_STRIP)
+		reg_set(port, REG_N(RXDCTL, q), RXDCTL_VME);
 	reg_set(port, REG_N(RXDCTL, q), RXDCTL_ENABLE);
 	err = reg_wait(port, REG_N(RXDCTL, q), RXDCTL_ENABLE, true, 10000, "RXDCTL.ENABLE");
 	return err ? err : rx_ring_fill(ring);
@@ -220,7 +208,7 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q) {
  * The receive path as the datasheet lets it be stopped and started without cutting a packet in two:
  * hold it in front of the security block, switch, let go. Section 4.6.7 and 8.2.3.12.5.
  */
-static int rx_enable(struct ixdp_port *port, bool on) {
+int rx_enable(struct ixdp_port *port, bool on) {
 	int err;
 	reg_set(port, REG_SECRXCTRL, SECRXCTRL_RX_DIS);
 	err = reg_wait(port, REG_SECRXSTAT, SECRXSTAT_RDY, true, 40000, "SECRXSTAT.RDY");
@@ -229,13 +217,10 @@ static int rx_enable(struct ixdp_port *port, bool on) {
 	return err;
 }
 
-static uint32_t filter_bits(bool promiscuous) {
-	return FCTRL_BAM | (promiscuous ? FCTRL_UPE | FCTRL_MPE : 0);
-}
-
 /* Section 4.6.7. */
 static int init_rx(struct ixdp_port *port) {
-	reg_write(port, REG_FCTRL, filter_bits(port->cfg.promiscuous));
+	filters_write(port);
+	rss_write(port);
 
 	/* CRC is stripped in two places, which must agree (section 8.2.3.22.8). */
 	reg_set(port, REG_HLREG0, HLREG0_RXCRCSTRP);
@@ -244,8 +229,8 @@ static int init_rx(struct ixdp_port *port) {
 	reg_write(port, REG_RDRXCTL,
 		  rdrxctl | RDRXCTL_CRCSTRIP | RDRXCTL_RSCACKC | RDRXCTL_FCOE_WRFIX);
 
-	/* MAXFRS counts with JUMBOEN only; without it, full frames with a VLAN tag are too long. */
-	reg_write(port, REG_MAXFRS, FIELD(MAXFRS_MFS, MAX_FRAME));
+	/* With header and FCS; VLAN tags come on top. MAXFRS counts with JUMBOEN only. */
+	reg_write(port, REG_MAXFRS, FIELD(MAXFRS_MFS, port->cfg.mtu + 14 + 4));
 	reg_set(port, REG_HLREG0, HLREG0_JUMBOEN);
 	first_of_eight(port, REG_RXPBSIZE, FIELD(RXPBSIZE_SIZE, RX_PACKET_BUFFER_KB));
 
@@ -282,9 +267,15 @@ static int init_tx(struct ixdp_port *port) {
 	/* The NIC appends the CRC and pads to 60 B. */
 	reg_set(port, REG_HLREG0, HLREG0_TXCRCEN | HLREG0_TXPADEN);
 
-	/* No traffic classes, one packet buffer, which only changes while the arbiter is off. */
+	/*
+	 * No traffic classes, one packet buffer, which only changes while the arbiter is off.
+	 * UNCLEAR: queues above 63 exist with traffic classes only (section 7.2.1.2.1), of which
+	 * just the first has a packet buffer here. Linux does the same.
+	 */
+	bool many = port->cfg.tx_queues > DEFAULT_TX_QUEUES;
 	reg_set(port, REG_RTTDCS, RTTDCS_ARBDIS);
-	reg_write(port, REG_MTQC, 0);
+	reg_write(port, REG_MTQC,
+		  many ? MTQC_RT_ENA | FIELD(MTQC_NUM_TC_OR_Q, MTQC_4_TCS_128_QUEUES) : 0);
 	first_of_eight(port, REG_TXPBSIZE, FIELD(TXPBSIZE_SIZE, TX_PACKET_BUFFER_KB));
 	first_of_eight(port, REG_TXPBTHRESH,
 		       FIELD(TXPBTHRESH_THRESH, TX_PACKET_BUFFER_KB - TXPBTHRESH_DISTANCE_KB));
@@ -300,82 +291,44 @@ static int init_tx(struct ixdp_port *port) {
 	return err;
 }
 
+/* IEEE 802.3x flow control, section 4.6.3.2 for the thresholds: right even if it is off. */
+static void init_pause(struct ixdp_port *port) {
+	uint32_t full = RX_PACKET_BUFFER_KB * 1024 - FCRTH_DISTANCE;
+	uint32_t empty = RX_PACKET_BUFFER_KB * 1024 - FCRTL_DISTANCE;
+	bool ask = port->cfg.pause & IXDP_PAUSE_TX;
+	reg_write(port, REG_FCTTV, FIELD(FCTTV_TTV0, PAUSE_TIME));
+	reg_write(port, REG_FCRTV, FIELD(FCRTV_REFRESH, PAUSE_REFRESH));
+	reg_write(port, REG_FCRTL, ask ? (empty & FCRTL_RTL) | FCRTL_XONE : 0);
+	reg_write(port, REG_FCRTH, (full & FCRTH_RTH) | (ask ? FCRTH_FCEN : 0));
+	reg_write(port, REG_FCCFG, ask ? FIELD(FCCFG_TFCE, 1) : 0);
+	reg_write(port, REG_MFLCN, port->cfg.pause & IXDP_PAUSE_RX ? MFLCN_RFCE : 0);
+}
+
+/*
+ * What is sent comes back at the MAC, section 8.2.3.22.8.
+ * CHOICE: FLU, a link without a peer, in AUTOC without the semaphores of section 10.5.4: no
+ * firmware changes the link of a port that is looped back, and the next reset undoes it.
+ */
+static void init_loopback(struct ixdp_port *port) {
+	if (!port->cfg.loopback) return;
+	reg_set(port, REG_HLREG0, HLREG0_LPBK);
+	reg_set(port, REG_AUTOC, AUTOC_FLU);
+}
+
 int device_init(struct ixdp_port *port) {
 	int err = wait_ready(port);
-	if (err == 0) err = read_mac(port);
+	if (err == 0) err = filters_init(port);
 	if (err) return err;
 
 	/* Counters clear when read; what they hold now is not ours. */
 	stats_clear(port);
 
-	/* Flow control is off, yet its threshold must be right (section 4.6.3.2). */
-	reg_write(port, REG_FCCFG, 0);
-	reg_write(port, REG_MFLCN, 0);
-	reg_write(port, REG_FCRTL, 0);
-	reg_write(port, REG_FCRTH, (RX_PACKET_BUFFER_KB * 1024 - FCRTH_DISTANCE) & FCRTH_RTH);
-
+	init_pause(port);
 	clear_tables(port);
-
+	init_loopback(port);
 	err = init_rx(port);
 	if (err == 0) err = init_tx(port);
 	if (err == 0) /* Tells a management controller that a driver is there, section 8.2.3.1.3. */
 		reg_set(port, REG_CTRL_EXT, CTRL_EXT_DRV_LOAD);
 	return err;
-}
-
-int ixdp_promiscuous_set(struct ixdp_port *port, bool on) {
-	/* FCTRL may only change while nothing is received, section 8.2.3.7.1. */
-	int err = rx_enable(port, false);
-	if (err == 0) {
-		reg_write(port, REG_FCTRL, filter_bits(on));
-		port->cfg.promiscuous = on;
-	}
-	int again = port->cfg.rx_queues > 0 ? rx_enable(port, true) : 0;
-	return err ? err : again;
-}
-
-void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]) { memcpy(mac, port->mac, 6); }
-
-int ixdp_mac_set(struct ixdp_port *port, const uint8_t mac[6]) {
-	int err = check_mac(port, mac, "");
-	if (err) return err;
-	/* Not valid while half of it is there, section 8.2.3.7.9. */
-	reg_write(port, REG_RAH, 0);
-	reg_write(port, REG_RAL, mac[0] | mac[1] << 8 | mac[2] << 16 | (uint32_t)mac[3] << 24);
-	reg_write(port, REG_RAH, mac[4] | mac[5] << 8 | RAH_AV);
-	memcpy(port->mac, mac, 6);
-	return 0;
-}
-
-/*
- * After a reset the NIC brings its link up by itself, as its EEPROM says, which knows the board:
- * SFI, KX4, KR ... (section 4.6.4). CHOICE: AUTOC is left alone, as it belongs to the firmware and
- * the other port too, and needs the semaphores of section 10.5.4. There is nothing to do but to
- * look.
- */
-int ixdp_link_get(struct ixdp_port *port, struct ixdp_link *link) {
-	static const unsigned mbps[] = {
-	    [LINKS_SPEED_100M] = 100, [LINKS_SPEED_1G] = 1000, [LINKS_SPEED_10G] = 10000};
-	uint32_t links = reg_read(port, REG_LINKS);
-	if (links == UINT32_MAX && reg_read(port, REG_STATUS) == UINT32_MAX)
-		return ixdp_fail(ENODEV, "%s: device has gone: LINKS reads 0xffffffff",
-				 port->bus->name);
-	link->up = links & LINKS_UP;
-	link->mbps = link->up ? mbps[FIELD_GET(LINKS_SPEED, links)] : 0;
-	return 0;
-}
-
-int ixdp_link_wait(struct ixdp_port *port, unsigned timeout_ms, struct ixdp_link *link) {
-	struct ixdp_bus *bus = port->bus;
-	uint64_t deadline = bus->ops->now_ns(bus) + timeout_ms * UINT64_C(1000000);
-	for (;;) {
-		int err = ixdp_link_get(port, link);
-		if (err || link->up) return err;
-		if (bus->ops->now_ns(bus) >= deadline)
-			return ixdp_fail(ETIMEDOUT,
-					 "%s: LINKS.UP (register 0x%05x) is still clear after %u "
-					 "ms: no link; cable, module, or peer?",
-					 bus->name, REG_LINKS, timeout_ms);
-		bus->ops->delay_us(bus, 1000);
-	}
 }

@@ -11,8 +11,12 @@
 enum { BUFFERS_PER_THREAD = 3 * POOL_CHUNK + 256 };
 
 void ixdp_config_init(struct ixdp_config *cfg) {
-	*cfg = (struct ixdp_config){
-	    .rx_queues = 1, .tx_queues = 1, .rx_ring = 512, .tx_ring = 512, .promiscuous = true};
+	*cfg = (struct ixdp_config){.rx_queues = 1,
+				    .tx_queues = 1,
+				    .rx_ring = 512,
+				    .tx_ring = 512,
+				    .mtu = 1500,
+				    .promiscuous = true};
 }
 
 unsigned ixdp_pool_needed(const struct ixdp_config *cfg) {
@@ -28,6 +32,20 @@ static int check_ring(const char *name, const char *which, unsigned size) {
 			 name, which, size, IXDP_MIN_RING, IXDP_MAX_RING);
 }
 
+/* What may change while the port is open. */
+static int check_settings(const char *name, const struct ixdp_config *cfg) {
+	if (cfg->mtu < IXDP_MIN_MTU || cfg->mtu > IXDP_MAX_MTU)
+		return ixdp_fail(EINVAL, "%s: MTU %u: must be %d to %d", name, cfg->mtu,
+				 IXDP_MIN_MTU, IXDP_MAX_MTU);
+	if (cfg->pause & ~(unsigned)(IXDP_PAUSE_RX | IXDP_PAUSE_TX))
+		return ixdp_fail(EINVAL, "%s: flow control 0x%x: 0x%x at most", name, cfg->pause,
+				 IXDP_PAUSE_RX | IXDP_PAUSE_TX);
+	if (cfg->offloads & ~(unsigned)(IXDP_OFFLOAD_VLAN_STRIP | IXDP_OFFLOAD_CSUM))
+		return ixdp_fail(EINVAL, "%s: offloads 0x%x: 0x%x at most", name, cfg->offloads,
+				 IXDP_OFFLOAD_VLAN_STRIP | IXDP_OFFLOAD_CSUM);
+	return 0;
+}
+
 static int check_config(const char *name, const struct ixdp_config *cfg) {
 	int err;
 	if (cfg->rx_queues > IXDP_MAX_RX_QUEUES || cfg->tx_queues > IXDP_MAX_TX_QUEUES)
@@ -36,7 +54,8 @@ static int check_config(const char *name, const struct ixdp_config *cfg) {
 				 IXDP_MAX_TX_QUEUES);
 	if (cfg->rx_queues + cfg->tx_queues == 0)
 		return ixdp_fail(EINVAL, "%s: a port without any queue can do nothing", name);
-	err = check_ring(name, "RX ring", cfg->rx_ring);
+	err = check_settings(name, cfg);
+	if (!err) err = check_ring(name, "RX ring", cfg->rx_ring);
 	return err ? err : check_ring(name, "TX ring", cfg->tx_ring);
 }
 
@@ -82,17 +101,21 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 				     .mask = cfg->rx_ring - 1,
 				     .doorbell = port->bus->ops->doorbell(port->bus, REG_N(RDT, q)),
 				     .pool = port->pool,
-				     .iova = *iova};
+				     .iova = *iova,
+				     .port = port->bus->name};
 		rx_ring_reset(&port->rx[q]);
 	}
-	for (unsigned q = 0; q < cfg->tx_queues; q++, tx_at += cfg->tx_ring)
+	for (unsigned q = 0; q < cfg->tx_queues; q++, tx_at += cfg->tx_ring) {
 		port->tx[q] =
 		    (struct tx_ring){.desc = &descs[tx_at],
 				     .buf = &bufs[tx_at],
 				     .mask = cfg->tx_ring - 1,
 				     .doorbell = port->bus->ops->doorbell(port->bus, REG_N(TDT, q)),
 				     .pool = port->pool,
-				     .iova = *iova};
+				     .iova = *iova,
+				     .port = port->bus->name};
+		tx_ring_empty(&port->tx[q]);
+	}
 	return 0;
 }
 
@@ -109,13 +132,21 @@ static bool silence(struct ixdp_port *port) {
 	return false;
 }
 
-/* Gives back what a port has, be it all or what a failing ixdp_open() got that far. */
-static void release(struct ixdp_port *port) {
-	if (port->dma_on && !silence(port)) return;
+/* Silence, and all buffers back from the rings. False: as silence(), and then nothing has changed.
+ */
+static bool halt(struct ixdp_port *port) {
+	if (port->dma_on && !silence(port)) return false;
+	port->dma_on = port->running = false;
 	for (unsigned q = 0; port->bufs && q < port->cfg.rx_queues; q++)
 		rx_ring_empty(&port->rx[q]);
 	for (unsigned q = 0; port->bufs && q < port->cfg.tx_queues; q++)
 		tx_ring_empty(&port->tx[q]);
+	return true;
+}
+
+/* Gives back what a port has, be it all or what a failing ixdp_open() got that far. */
+static void release(struct ixdp_port *port) {
+	if (!halt(port)) return;
 	free(port->bufs);
 	if (port->ring_mem) {
 		port->bus->ops->dma_unmap(port->bus, port->ring_mem);
@@ -132,9 +163,23 @@ static void release(struct ixdp_port *port) {
 	free(port);
 }
 
+/* From rings that are ready to queues that run. */
+static int start(struct ixdp_port *port) {
+	int err = device_init(port);
+	if (err) return err;
+	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
+		rx_ring_start(&port->rx[q], &port->cfg);
+	for (unsigned q = 0; q < port->cfg.tx_queues; q++)
+		tx_ring_start(&port->tx[q], &port->cfg);
+	port->running = true;
+	return 0;
+}
+
 static int acquire(struct ixdp_port *port, const char *name) {
 	struct iova_table iova;
-	int err = bus_open(&port->bus, name, port->cfg.force);
+	int err = rss_init(port, name, port->cfg.rss);
+	port->cfg.rss = NULL; /* the caller's */
+	if (!err) err = bus_open(&port->bus, name, port->cfg.force);
 
 	/*
 	 * First of all the card must be quiet: it may still be writing for a process that died,
@@ -145,7 +190,7 @@ static int acquire(struct ixdp_port *port, const char *name) {
 	port->dma_on = !err;
 	if (!err) err = acquire_pool(port, &iova);
 	if (!err) err = make_rings(port, &iova);
-	return err ? err : device_init(port);
+	return err ? err : start(port);
 }
 
 int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config *cfg) {
@@ -172,6 +217,49 @@ int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config
 void ixdp_close(struct ixdp_port *port) {
 	if (port) release(port);
 }
+
+int ixdp_stop(struct ixdp_port *port) {
+	if (!port->running || halt(port)) return 0;
+	return ixdp_fail(EIO, "%s: cannot be stopped: neither by a reset nor by its bus mastering",
+			 port->bus->name);
+}
+
+int ixdp_start(struct ixdp_port *port) {
+	char why[512];
+	if (port->running) return 0;
+	int err = device_reset(port);
+	if (!err) err = port->bus->ops->dma_enable(port->bus, true);
+	port->dma_on = !err;
+	if (!err) err = start(port);
+	if (!err) return 0;
+	snprintf(why, sizeof(why), "%s", ixdp_error());
+	halt(port);
+	return ixdp_fail(-err, "%s", why);
+}
+
+/* Takes over settings that only a start can make. */
+static int restart(struct ixdp_port *port, const struct ixdp_config *cfg) {
+	bool running = port->running;
+	int err = check_settings(port->bus->name, cfg);
+	if (!err) err = ixdp_stop(port);
+	if (err) return err;
+	port->cfg = *cfg;
+	return running ? ixdp_start(port) : 0;
+}
+
+int ixdp_mtu_set(struct ixdp_port *port, unsigned mtu) {
+	struct ixdp_config cfg = port->cfg;
+	cfg.mtu = mtu;
+	return restart(port, &cfg);
+}
+
+int ixdp_pause_set(struct ixdp_port *port, unsigned pause) {
+	struct ixdp_config cfg = port->cfg;
+	cfg.pause = pause;
+	return restart(port, &cfg);
+}
+
+void ixdp_config_get(const struct ixdp_port *port, struct ixdp_config *cfg) { *cfg = port->cfg; }
 
 const char *ixdp_port_name(const struct ixdp_port *port) { return port->bus->name; }
 

@@ -13,35 +13,50 @@
 #include "../mem/pool.h"
 #include "regs.h"
 
+enum { ETHERNET_MAX = 14 + 4 }; /* bytes that a frame may have beyond the MTU: header, VLAN tag */
+
 /*
  * Indices of rings run freely and are masked on use: differences are then counts, without a special
  * case at the end of the ring.
  */
 struct rx_ring {
-	alignas(64) struct desc *desc;
-	uint8_t **buf;	 /* the buffer behind each descriptor */
-	uint32_t mask;	 /* descriptors - 1 */
-	uint32_t next;	 /* where the next frame will appear */
-	uint32_t refill; /* first descriptor that has no buffer */
-	bool skipping;	 /* inside a frame that is too long for one buffer */
+	/* ixdp_rx() once the queue is known, as the port's configuration wants it. */
+	alignas(64) int (*receive)(struct rx_ring *ring, struct ixdp_pkt *pkts,
+				   struct ixdp_rx_hash *hashes, unsigned n);
+	struct desc *desc;
+	uint8_t **buf;	   /* the buffer behind each descriptor */
+	uint32_t mask;	   /* descriptors - 1 */
+	uint32_t next;	   /* where the next frame will appear */
+	uint32_t refill;   /* first descriptor that has no buffer */
+	bool skipping;	   /* inside a frame that is too long */
+	uint8_t elements;  /* of the longest frame */
+	uint16_t longest;  /* bytes of a frame */
+	unsigned offloads; /* IXDP_OFFLOAD_* */
 	volatile uint32_t *doorbell;
 	struct ixdp_pool *pool;
 	struct iova_table iova; /* of the pool */
+	const char *port;	/* name, for messages */
 
 	/* Written by the queue's thread only; read by ixdp_stats_get(). */
 	uint64_t packets, bytes, len_zero, oversize, errors, nobuf;
 };
 
 struct tx_ring {
-	alignas(64) struct desc *desc;
-	uint8_t **buf;	/* the buffer behind each descriptor */
-	uint32_t mask;	/* descriptors - 1 */
-	uint32_t next;	/* where the next packet goes */
-	uint32_t clean; /* first descriptor whose buffer has not been taken back */
+	/* ixdp_tx() once the queue is known. */
+	alignas(64) int (*send)(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n);
+	struct desc *desc;
+	uint8_t **buf;	  /* the buffer behind each descriptor; NULL: a context descriptor */
+	uint32_t mask;	  /* descriptors - 1 */
+	uint32_t next;	  /* where the next packet goes */
+	uint32_t clean;	  /* first descriptor whose buffer has not been taken back */
+	bool contexts;	  /* there were context descriptors */
+	uint8_t elements; /* that a frame may have */
+	uint64_t last;	  /* what a frame's last descriptor says: TXD_EOP, and what comes with it */
 	volatile uint32_t *doorbell;
 	struct ixdp_pool *pool;
 	struct iova_table iova; /* of the pool */
-	uint64_t taken;		/* as above */
+	const char *port;	/* name, for messages */
+	uint64_t taken, bytes;	/* as above */
 };
 
 struct ixdp_port {
@@ -54,8 +69,17 @@ struct ixdp_port {
 	struct dma_mem *ring_mem; /* the descriptors of all rings */
 	uint8_t **bufs;		  /* what all rings' buf point into */
 	struct iova_table ring_iova;
-	bool dma_on;
-	uint8_t mac[6];
+	bool dma_on;  /* the NIC may reach memory */
+	bool running; /* between start and stop */
+	bool link_up; /* when ixdp_link_changed() looked last */
+
+	/* What a reset makes the NIC forget. */
+	struct ixdp_rss rss;
+	uint8_t mac[1 + IXDP_MAX_UNICAST][6]; /* receive addresses; the first is the port's own */
+	unsigned macs;			      /* 0: not read from the EEPROM yet */
+	uint32_t fctrl, vlnctrl, mcstctrl;
+	uint32_t mta[REG_MTA_COUNT], vfta[REG_VFTA_COUNT];
+
 	pthread_mutex_t stats_lock;
 	struct ixdp_stats totals; /* of what the NIC counts */
 };
@@ -63,12 +87,22 @@ struct ixdp_port {
 /* device.c: the NIC as a whole. 0 or -errno with ixdp_error(). */
 int device_reset(struct ixdp_port *port);
 int device_init(struct ixdp_port *port);
-void stats_clear(struct ixdp_port *port); /* stats.c */
+int rx_enable(struct ixdp_port *port, bool on); /* the receive path of the MAC */
+void stats_clear(struct ixdp_port *port);	/* stats.c */
+void rss_write(struct ixdp_port *port);		/* rss.c */
+int rss_init(struct ixdp_port *port, const char *name, const struct ixdp_rss *rss);
+int filters_init(struct ixdp_port *port); /* filter.c */
+void filters_write(struct ixdp_port *port);
+bool tx_context(const struct ixdp_pkt *pkt, struct desc *context, uint64_t *bits); /* offload.c */
 
-/* rx.c, tx.c: rings begin without buffers, and are left so once the queue is disabled. */
+/*
+ * rx.c, tx.c: rings begin stopped and without buffers, and are left so once the queue is disabled.
+ */
 void rx_ring_reset(struct rx_ring *ring);
 int rx_ring_fill(struct rx_ring *ring);
+void rx_ring_start(struct rx_ring *ring, const struct ixdp_config *cfg);
 void rx_ring_empty(struct rx_ring *ring);
+void tx_ring_start(struct tx_ring *ring, const struct ixdp_config *cfg);
 void tx_ring_empty(struct tx_ring *ring);
 
 static inline uint32_t reg_read(struct ixdp_port *port, uint32_t reg) {

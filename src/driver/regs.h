@@ -34,18 +34,27 @@
 	R(EIMC,       0x00888,    0,   1, 0x00000000, W1C, "8.2.3.5.4",   "interrupt mask clear") \
 	R(EIMC_EX,    0x00AB0,    4,   2, 0x00000000, W1C, "8.2.3.5.9",   "interrupt mask clear, all vectors") \
 	/* Flow control, section 8.2.3.3 */ \
+	R(FCTTV,      0x03200,    4,   4, 0x00000000, RW,  "8.2.3.3.2",   "flow control transmit timer value") \
 	R(FCRTL,      0x03220,    4,   8, 0x00000000, RW,  "8.2.3.3.3",   "flow control receive threshold low") \
 	R(FCRTH,      0x03260,    4,   8, 0x00000000, RW,  "8.2.3.3.4",   "flow control receive threshold high") \
+	R(FCRTV,      0x032A0,    0,   1, 0x00000000, RW,  "8.2.3.3.5",   "flow control refresh threshold value") \
 	R(FCCFG,      0x03D00,    0,   1, 0x00000000, RW,  "8.2.3.3.7",   "flow control configuration") \
+	R(TFCS,       0x0CE00,    0,   1, 0x00000000, RO,  "8.2.3.3.6",   "transmit flow control status") \
 	R(MFLCN,      0x04294,    0,   1, 0x00000000, RW,  "8.2.3.22.34", "MAC flow control") \
 	/* Receive filters, section 8.2.3.7 (the virtualization ones: 8.2.3.27) */ \
 	R(FCTRL,      0x05080,    0,   1, 0x00000000, RW,  "8.2.3.7.1",   "filter control") \
+	R(VLNCTRL,    0x05088,    0,   1, 0x00008100, RW,  "8.2.3.7.2",   "VLAN control") \
+	R(MCSTCTRL,   0x05090,    0,   1, 0x00000000, RW,  "8.2.3.7.3",   "multicast control") \
 	R(MTA,        0x05200,    4, 128, 0x00000000, RW,  "8.2.3.7.7",   "multicast table array") \
 	R(RAL,        0x0A200,    8, 128, 0x00000000, RW,  "8.2.3.7.8",   "receive address low") \
 	R(RAH,        0x0A204,    8, 128, 0x00000000, RW,  "8.2.3.7.9",   "receive address high") \
 	R(MPSAR,      0x0A600,    4, 256, 0x00000000, RW,  "8.2.3.7.10",  "MAC pool select array") \
 	R(VFTA,       0x0A000,    4, 128, 0x00000000, RW,  "8.2.3.7.11",  "VLAN filter table array") \
 	R(FTQF,       0x0E600,    4, 128, 0x00000000, RW,  "8.2.3.7.19",  "five-tuple queue filter") \
+	R(RXCSUM,     0x05000,    0,   1, 0x00000000, RW,  "8.2.3.7.5",   "receive checksum control") \
+	R(RSSRK,      0x0EB80,    4,  10, 0x00000000, RW,  "8.2.3.7.14",  "RSS random key") \
+	R(RETA,       0x0EB00,    4,  32, 0x00000000, RW,  "8.2.3.7.15",  "redirection table") \
+	R(MRQC,       0x0EC80,    0,   1, 0x00000000, RW,  "8.2.3.7.12",  "multiple receive queues command") \
 	R(VLVF,       0x0F100,    4,  64, 0x00000000, RW,  "8.2.3.27.15", "VLAN pool filter") \
 	R(VLVFB,      0x0F200,    4, 128, 0x00000000, RW,  "8.2.3.27.16", "VLAN pool filter bitmap") \
 	R(UTA,        0x0F400,    4, 128, 0x00000000, RW,  "8.2.3.27.17", "unicast table array") \
@@ -81,6 +90,7 @@
 	/* MAC and link, section 8.2.3.22 */ \
 	R(HLREG0,     0x04240,    0,   1, 0x08012C0B, RW,  "8.2.3.22.8",  "MAC core control 0") \
 	R(MAXFRS,     0x04268,    0,   1, 0x05EE0000, RW,  "8.2.3.22.13", "max frame size") \
+	R(AUTOC,      0x042A0,    0,   1, 0xC09C6004, RW,  "8.2.3.22.19", "auto-negotiation control") \
 	R(LINKS,      0x042A4,    0,   1, 0x00000000, RO,  "8.2.3.22.20", "link status") \
 	/* Statistics, section 8.2.3.23 */ \
 	R(CRCERRS,    0x04000,    0,   1, 0x00000000, RC,  "8.2.3.23",    "CRC errors") \
@@ -118,21 +128,47 @@
 	F(FWSM,       FW_VALID,       15,  1) \
 	F(FWSM,       EXT_ERR,        19,  6) \
 	F(GCR_EXT,    BUFFERS_CLEAR,  30,  1) \
+	F(EICR,       RTXQ,            0, 16) \
+	F(EICR,       RX_MISS,        17,  1) \
+	F(EICR,       LSC,            20,  1) \
 	F(EIMC,       ALL,             0, 31) \
 	F(EIMC_EX,    ALL,             0, 32) \
+	F(FCTTV,      TTV0,            0, 16) \
+	F(FCTTV,      TTV1,           16, 16) \
 	F(FCRTL,      RTL,             5, 14) \
 	F(FCRTL,      XONE,           31,  1) \
 	F(FCRTH,      RTH,             5, 14) \
 	F(FCRTH,      FCEN,           31,  1) \
+	F(FCRTV,      REFRESH,         0, 16) \
 	F(FCCFG,      TFCE,            3,  2) \
+	F(TFCS,       TC_XOFF,         0,  1) \
 	F(MFLCN,      RFCE,            3,  1) \
 	F(FCTRL,      SBP,             1,  1) \
 	F(FCTRL,      MPE,             8,  1) \
 	F(FCTRL,      UPE,             9,  1) \
 	F(FCTRL,      BAM,            10,  1) \
+	F(VLNCTRL,    VET,             0, 16) \
+	F(VLNCTRL,    CFI,            28,  1) \
+	F(VLNCTRL,    CFIEN,          29,  1) \
+	F(VLNCTRL,    VFE,            30,  1) \
+	F(MCSTCTRL,   MO,              0,  2) \
+	F(MCSTCTRL,   MFE,             2,  1) \
 	F(RAH,        ADDR,            0, 16) \
 	F(RAH,        AV,             31,  1) \
 	F(FTQF,       QUEUE_ENABLE,   31,  1) \
+	F(RXCSUM,     IPPCSE,         12,  1) \
+	F(RXCSUM,     PCSD,           13,  1) \
+	F(RETA,       ENTRY0,          0,  4) \
+	F(RETA,       ENTRY1,          8,  4) \
+	F(RETA,       ENTRY2,         16,  4) \
+	F(RETA,       ENTRY3,         24,  4) \
+	F(MRQC,       MRQE,            0,  4) \
+	F(MRQC,       TCP_IPV4,       16,  1) \
+	F(MRQC,       IPV4,           17,  1) \
+	F(MRQC,       IPV6,           20,  1) \
+	F(MRQC,       TCP_IPV6,       21,  1) \
+	F(MRQC,       UDP_IPV4,       22,  1) \
+	F(MRQC,       UDP_IPV6,       23,  1) \
 	F(RDBAL,      BASE,            7, 25) \
 	F(RDLEN,      LEN,             7, 13) \
 	F(DCA_RXCTRL, MUST_BE_0,      12,  1) \
@@ -184,6 +220,9 @@
 	F(HLREG0,     MDCSPD,         16,  1) \
 	F(HLREG0,     RXLNGTHERREN,   27,  1) \
 	F(MAXFRS,     MFS,            16, 16) \
+	F(AUTOC,      FLU,             0,  1) \
+	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
+	F(AUTOC,      LMS,            13,  3) \
 	F(LINKS,      SPEED,          28,  2) \
 	F(LINKS,      UP,             30,  1)
 /* clang-format on */
@@ -227,6 +266,12 @@ enum {
 /* LINKS.SPEED, section 8.2.3.22.20. */
 enum { LINKS_SPEED_100M = 1, LINKS_SPEED_1G = 2, LINKS_SPEED_10G = 3 };
 
+/* MRQC.MRQE, section 8.2.3.7.12. */
+enum { MRQC_MRQE_NONE = 0, MRQC_MRQE_RSS = 1 };
+
+/* MTQC.NUM_TC_OR_Q with RT_ENA, section 8.2.3.9.15. */
+enum { MTQC_4_TCS_128_QUEUES = 2 };
+
 /* SRRCTL.DESCTYPE, section 8.2.3.8.7. */
 enum { SRRCTL_DESCTYPE_LEGACY = 0, SRRCTL_DESCTYPE_ADVANCED = 1 };
 
@@ -245,15 +290,48 @@ struct desc {
 /* Advanced receive descriptor, write-back format, section 7.1.6.2: bits of qw1. */
 #define RXD_DD (UINT64_C(1) << 0)
 #define RXD_EOP (UINT64_C(1) << 1)
+#define RXD_VP (UINT64_C(1) << 3)	/* has a VLAN tag */
+#define RXD_UDPCS (UINT64_C(1) << 4)	/* checksums that were looked at: UDP */
+#define RXD_L4CS (UINT64_C(1) << 5)	/* TCP, UDP, SCTP */
+#define RXD_IPCS (UINT64_C(1) << 6)	/* IPv4 */
+#define RXD_PIF (UINT64_C(1) << 7)	/* passed an inexact filter */
 #define RXD_ERR_CE (UINT64_C(1) << 24)	/* CRC */
 #define RXD_ERR_LE (UINT64_C(1) << 25)	/* length */
 #define RXD_ERR_PE (UINT64_C(1) << 27)	/* MAC packet error */
 #define RXD_ERR_OSE (UINT64_C(1) << 28) /* oversize */
 #define RXD_ERR_USE (UINT64_C(1) << 29) /* undersize */
-/* IPE and L4E, bits 31 and 30, speak of checksums inside the frame; the frame itself is whole. */
+/* Checksums inside the frame that are wrong; the frame itself is whole. */
+#define RXD_L4E (UINT64_C(1) << 30)
+#define RXD_IPE (UINT64_C(1) << 31)
 #define RXD_ERR_FRAME (RXD_ERR_CE | RXD_ERR_LE | RXD_ERR_PE | RXD_ERR_OSE | RXD_ERR_USE)
 #define RXD_LEN_LOW 32
 #define RXD_LEN (UINT64_C(0xFFFF) << RXD_LEN_LOW)
+#define RXD_VLAN_LOW 48
+
+/* The same: bits of qw0. What the RSS hash, in its upper half, was made of: */
+#define RXD_RSS UINT64_C(0xF)
+enum rxd_rss {
+	RXD_RSS_NONE = 0,
+	RXD_RSS_TCP_IPV4 = 1,
+	RXD_RSS_IPV4 = 2,
+	RXD_RSS_TCP_IPV6 = 3,
+	RXD_RSS_IPV6 = 5,
+	RXD_RSS_UDP_IPV4 = 7,
+	RXD_RSS_UDP_IPV6 = 8,
+};
+#define RXD_HASH_LOW 32
+
+/* And the headers that were found, from bit 4 on. */
+enum {
+	RXD_TYPE_IPV4 = 1 << 0,
+	RXD_TYPE_IPV4_OPTIONS = 1 << 1,
+	RXD_TYPE_IPV6 = 1 << 2,
+	RXD_TYPE_IPV6_EXTENSION = 1 << 3,
+	RXD_TYPE_TCP = 1 << 4,
+	RXD_TYPE_UDP = 1 << 5,
+	RXD_TYPE_SCTP = 1 << 6,
+};
+#define RXD_TYPE_LOW 4
 
 /* Advanced transmit data descriptor, section 7.2.3.2.4: bits of qw1. */
 #define TXD_DTALEN (UINT64_C(0xFFFF) << 0)
@@ -265,9 +343,21 @@ struct desc {
 #define TXD_RS_LOW 27
 #define TXD_RS (UINT64_C(1) << TXD_RS_LOW)
 #define TXD_DEXT (UINT64_C(1) << 29)
-#define TXD_DD (UINT64_C(1) << 32) /* written back by the device */
+#define TXD_VLE (UINT64_C(1) << 30)  /* puts in the context's VLAN tag */
+#define TXD_DD (UINT64_C(1) << 32)   /* written back by the device */
+#define TXD_IXSM (UINT64_C(1) << 40) /* fills in the checksum of IPv4 */
+#define TXD_TXSM (UINT64_C(1) << 41) /* and of TCP, UDP, SCTP */
 #define TXD_PAYLEN_LOW 46
 #define TXD_PAYLEN (UINT64_C(0x3FFFF) << TXD_PAYLEN_LOW)
+
+/* Context descriptor, section 7.2.3.2.3: what the data descriptors after it refer to. qw0: */
+#define TXC_MACLEN_LOW 9
+#define TXC_VLAN_LOW 16
+/* qw1: */
+#define TXC_IPV4 (UINT64_C(1) << 10)
+#define TXC_L4T_LOW 11
+enum txc_l4t { TXC_L4T_UDP, TXC_L4T_TCP, TXC_L4T_SCTP, TXC_L4T_NONE };
+#define TXC_L4LEN_LOW 40
 
 /*
  * The second quad word as the other side last published it. Acquire: everything that the other

@@ -45,28 +45,36 @@ static void rx_refill(struct rx_ring *ring) {
 	}
 }
 
-/* A descriptor that holds no frame for the caller: counts why, and recycles its buffer. */
-static void rx_discard(struct rx_ring *ring, uint8_t *buf, uint64_t done) {
+/*
+ * k descriptors from next on that hold no frame for the caller: counts why, and recycles their
+ * buffers. done: of the last one; len: of all.
+ */
+static void rx_discard(struct rx_ring *ring, uint32_t next, unsigned k, uint64_t done,
+		       unsigned len) {
 	bool last = done & RXD_EOP;
 	if (ring->skipping)
-		ring->skipping = !last;
-	else if (!last) {
-		ring->skipping = true;
-		counter_add(&ring->oversize, 1);
-	} else if (done & RXD_ERR_FRAME)
+		; /* counted when it began */
+	else if (last && done & RXD_ERR_FRAME)
 		counter_add(&ring->errors, 1);
 	else
-		counter_add(done & RXD_LEN ? &ring->oversize : &ring->len_zero, 1);
-	pool_give(ring->pool, &buf, 1, OWNER_RING);
+		counter_add(last && len <= ring->longest ? &ring->len_zero : &ring->oversize, 1);
+	ring->skipping = !last;
+	for (; k > 0; k--)
+		pool_give(ring->pool, &ring->buf[next++ & ring->mask], 1, OWNER_RING);
 }
 
-int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsigned n) {
-	if (unlikely(queue >= port->cfg.rx_queues))
-		return ixdp_fail(EINVAL, "%s: no RX queue %u, the port has %u", port->bus->name,
-				 queue, port->cfg.rx_queues);
+/* The end of a batch: it took the descriptors up to next. */
+static void rx_end(struct rx_ring *ring, uint32_t next, unsigned packets, uint64_t bytes) {
+	ring->next = next;
+	/* Whatever came, so that a ring which ran dry for want of buffers comes back to life. */
+	if (next - ring->refill >= POOL_CHUNK) rx_refill(ring);
+	counter_add(&ring->packets, packets);
+	counter_add(&ring->bytes, bytes);
+}
 
-	struct rx_ring *ring = &port->rx[queue];
-
+/* ixdp_rx() where every frame fits one buffer and nobody asks for more than the frame. */
+static int rx_plain(struct rx_ring *ring, struct ixdp_pkt *pkts, struct ixdp_rx_hash *hashes,
+		    unsigned n) {
 	const struct desc *desc = ring->desc; /* locals as above */
 	uint8_t *const *bufs = ring->buf;
 	uint32_t mask = ring->mask, next = ring->next;
@@ -74,6 +82,7 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 	unsigned room = ring->refill + mask + 1 - next;
 	uint64_t bytes = 0;
 	unsigned got = 0;
+	(void)hashes;
 	for (n = n < room ? n : room; got < n; next++) {
 		uint64_t done = desc_look(&desc[next & mask]);
 		uint8_t *buf = bufs[next & mask];
@@ -81,7 +90,7 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 		if (!(done & RXD_DD)) break;
 		if (unlikely((done & (RXD_EOP | RXD_ERR_FRAME)) != RXD_EOP ||
 			     len - 1u >= IXDP_DATA_SIZE || ring->skipping)) {
-			rx_discard(ring, buf, done);
+			rx_discard(ring, next, 1, done, len);
 			n = n < --room ? n : room;
 			continue;
 		}
@@ -92,19 +101,121 @@ int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsig
 		pkts[got++].flags = 0;
 		bytes += len;
 	}
-
-	ring->next = next;
-	/* Whatever came, so that a ring which ran dry for want of buffers comes back to life. */
-	if (next - ring->refill >= POOL_CHUNK) rx_refill(ring);
-	counter_add(&ring->packets, got);
-	counter_add(&ring->bytes, bytes);
+	rx_end(ring, next, got, bytes);
 	return got;
+}
+
+/* What a frame's last descriptor says of its VLAN tag and its checksums, as flags. */
+static uint32_t rx_flags(unsigned offloads, uint64_t qw0, uint64_t done) {
+	uint32_t flags = 0;
+	if (offloads & IXDP_OFFLOAD_VLAN_STRIP && done & RXD_VP)
+		flags |= IXDP_PKT_VLAN | (uint32_t)(done >> RXD_VLAN_LOW) << 16;
+	if (!(offloads & IXDP_OFFLOAD_CSUM)) return flags;
+
+	/* UNCLEAR: fragments may show IPE (specification update 66), so without a transport it
+	 * says nothing; and L4E is shown for UDP without a checksum. */
+	uint64_t types = qw0 >> RXD_TYPE_LOW;
+	bool whole = types & (RXD_TYPE_TCP | RXD_TYPE_UDP | RXD_TYPE_SCTP);
+	if (done & RXD_IPCS && (whole || !(done & RXD_IPE)))
+		flags |= done & RXD_IPE ? IXDP_PKT_IP_CSUM_BAD : IXDP_PKT_IP_CSUM_GOOD;
+	if (done & RXD_L4CS && !(types & RXD_TYPE_UDP && done & RXD_L4E))
+		flags |= done & RXD_L4E ? IXDP_PKT_L4_CSUM_BAD : IXDP_PKT_L4_CSUM_GOOD;
+	return flags;
+}
+
+/*
+ * ixdp_rx() for any frame: of several elements, with its flags, with its hash. Descriptors are
+ * looked at up to the end of a frame before it is passed on; if it has none yet, or no room in
+ * pkts, it is looked at again next time.
+ */
+static int rx_any(struct rx_ring *ring, struct ixdp_pkt *pkts, struct ixdp_rx_hash *hashes,
+		  unsigned n) {
+	uint32_t mask = ring->mask, next = ring->next;
+	unsigned room = ring->refill + mask + 1 - next; /* as above */
+	unsigned got = 0, packets = 0;
+	uint64_t bytes = 0;
+	if (n < ring->elements)
+		return ixdp_fail(EMSGSIZE, "%s: receiving %u elements at once: a frame may have %u",
+				 ring->port, n, ring->elements);
+	for (;;) {
+		struct ixdp_pkt *frame = &pkts[got];
+		uint64_t done = 0;
+		unsigned k = 0, len = 0;
+		bool good = !ring->skipping;
+		while (!(done & RXD_EOP) && k < ring->elements && k < room && got + k < n) {
+			done = desc_look(&ring->desc[(next + k) & mask]);
+			uint8_t *buf = ring->buf[(next + k) & mask];
+			uint16_t part = done >> RXD_LEN_LOW;
+			if (!(done & RXD_DD)) break;
+			frame[k++] = (struct ixdp_pkt){buf + IXDP_HEADROOM, part, IXDP_HEADROOM,
+						       IXDP_PKT_CONTD};
+			good &= part - 1u < IXDP_DATA_SIZE;
+			len += part;
+		}
+		if (!(done & RXD_EOP) && (k < ring->elements)) break;
+		if (unlikely(!good || (done & (RXD_EOP | RXD_ERR_FRAME)) != RXD_EOP ||
+			     len > ring->longest)) {
+			rx_discard(ring, next, k, done, len);
+			next += k;
+			room -= k;
+			continue;
+		}
+		uint64_t qw0 = le64toh(ring->desc[(next + k - 1) & mask].qw0);
+		frame[k - 1].flags = 0;
+		frame->flags |= rx_flags(ring->offloads, qw0, done);
+		if (hashes)
+			hashes[got] = (struct ixdp_rx_hash){qw0 >> RXD_HASH_LOW,
+							    1u << (qw0 & RXD_RSS) & IXDP_RSS_ALL};
+		for (unsigned i = 0; i < k; i++)
+			pool_handover(ring->pool, ixdp_pkt_buffer(&frame[i]), OWNER_RING,
+				      OWNER_CALLER);
+		next += k;
+		room -= k;
+		got += k;
+		bytes += len;
+		packets++;
+	}
+	rx_end(ring, next, packets, bytes);
+	return got;
+}
+
+static int rx_stopped(struct rx_ring *ring, struct ixdp_pkt *pkts, struct ixdp_rx_hash *hashes,
+		      unsigned n) {
+	(void)pkts, (void)hashes, (void)n;
+	return ixdp_fail(ENETDOWN, "%s: port is stopped", ring->port);
+}
+
+static int no_queue(const struct ixdp_port *port, unsigned queue) {
+	return ixdp_fail(EINVAL, "%s: no RX queue %u, the port has %u", port->bus->name, queue,
+			 port->cfg.rx_queues);
+}
+
+int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsigned n) {
+	if (unlikely(queue >= port->cfg.rx_queues)) return no_queue(port, queue);
+	return port->rx[queue].receive(&port->rx[queue], pkts, NULL, n);
+}
+
+int ixdp_rx_hashed(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts,
+		   struct ixdp_rx_hash *hashes, unsigned n) {
+	if (unlikely(queue >= port->cfg.rx_queues)) return no_queue(port, queue);
+	struct rx_ring *ring = &port->rx[queue];
+	return (ring->receive == rx_stopped ? rx_stopped : rx_any)(ring, pkts, hashes, n);
 }
 
 /* A ring without buffers: as if a whole lap had been received, and nothing refilled. */
 void rx_ring_reset(struct rx_ring *ring) {
+	ring->receive = rx_stopped;
 	ring->next = ring->mask + 1;
 	ring->refill = 0;
+	ring->skipping = false;
+}
+
+/* From now on frames are received, as the port's configuration says. */
+void rx_ring_start(struct rx_ring *ring, const struct ixdp_config *cfg) {
+	ring->offloads = cfg->offloads;
+	ring->longest = cfg->mtu + ETHERNET_MAX;
+	ring->elements = (ring->longest + IXDP_DATA_SIZE - 1) / IXDP_DATA_SIZE;
+	ring->receive = ring->elements > 1 || cfg->offloads ? rx_any : rx_plain;
 }
 
 /* Once the queue is enabled: a buffer behind every descriptor; 0 or -ENOBUFS. */

@@ -4,6 +4,10 @@
  * sends in order. It reports (DD) only on descriptors that ask for it by RS: every 32nd, at indices
  * 31, 63, ... Everything up to a done one is done, so one look takes back 32 buffers. The distance
  * must not exceed 40 while TXDCTL.WTHRESH is 0, or the NIC stops.
+ *
+ * A frame of several elements has a descriptor for each, and if the NIC shall do more to it than
+ * send it, a context descriptor in front. RS stands on its last one, so that one reports for a
+ * chunk which the chunk's end lies in.
  */
 #include "port.h"
 
@@ -14,11 +18,45 @@ enum { RS_DISTANCE = POOL_CHUNK };
 
 enum {
 	TX_MIN = 17, /* bytes: less is no valid PAYLEN of an advanced descriptor, 7.2.3.2.4 */
+	TX_MAX = IXDP_MAX_MTU + ETHERNET_MAX,
 	TX_END = IXDP_HEADROOM + IXDP_DATA_SIZE, /* of what a buffer holds */
+	/*
+	 * Elements of a frame: 30 descriptors without RS in front of one that lies across a chunk's
+	 * end, and 40 in all. Where each frame reports there are none in front.
+	 */
+	TX_ELEMENTS = 9,
+	/* Flags that take more than a data descriptor. */
+	TX_WORK = IXDP_PKT_CONTD | IXDP_PKT_VLAN | IXDP_PKT_IP_CSUM | IXDP_PKT_L4_CSUM,
 };
 
-/* What the data descriptor of a packet in one piece says besides its length, section 7.2.3.2.4. */
-#define TXD_PACKET (TXD_DTYP_DATA | TXD_DEXT | TXD_IFCS | TXD_EOP)
+/* What every data descriptor says, section 7.2.3.2.4. */
+#define TXD_PACKET (TXD_DTYP_DATA | TXD_DEXT | TXD_IFCS)
+
+/* Takes back the buffers of n descriptors from clean on, which are in one chunk. */
+static void tx_give(struct tx_ring *ring, uint32_t n) {
+	uint8_t **bufs = &ring->buf[ring->clean & ring->mask];
+	ring->clean += n;
+	if (unlikely(ring->contexts)) {
+		uint32_t have = 0;
+		for (uint32_t i = 0; i < n; i++)
+			if (bufs[i]) bufs[have++] = bufs[i];
+		n = have;
+	}
+	pool_give(ring->pool, bufs, n, OWNER_RING);
+}
+
+/*
+ * Whether the chunk that ends with `last` has been sent. A frame may go on behind it, and then it
+ * is the frame's end that reports. Where a DD is, it is new: see below.
+ */
+static bool tx_done(const struct tx_ring *ring, uint32_t last) {
+	for (; last != ring->next; last++) {
+		/* Acquire: the NIC has read the buffers before it said so; they change after. */
+		uint64_t qw1 = desc_look(&ring->desc[last & ring->mask]);
+		if (qw1 & (TXD_DD | TXD_EOP)) return qw1 & TXD_DD;
+	}
+	return false;
+}
 
 /*
  * Takes back the buffers of completed chunks. A DD left from an earlier lap cannot be mistaken for
@@ -28,75 +66,152 @@ enum {
 static void tx_reclaim(struct tx_ring *ring) {
 	for (;;) {
 		uint32_t n = RS_DISTANCE - ring->clean % RS_DISTANCE;
-		uint32_t first = ring->clean & ring->mask;
-		if (ring->next - ring->clean < n) return;
-		/* Acquire: the NIC has read the buffers before it said so; they change after. */
-		if (!(desc_look(&ring->desc[first + n - 1]) & TXD_DD)) return;
-		pool_give(ring->pool, &ring->buf[first], n, OWNER_RING);
-		ring->clean += n;
+		if (ring->next - ring->clean < n || !tx_done(ring, ring->clean + n - 1)) return;
+		tx_give(ring, n);
 	}
 }
 
-static int refuse(const struct ixdp_port *port, const struct ixdp_pkt *pkt) {
-	return ixdp_fail(EINVAL,
-			 "%s: packet of %u bytes at %u, flags 0x%x: must be %u bytes or more, end "
-			 "within %u, in one element, in a buffer of the caller's",
-			 port->bus->name, pkt->len, pkt->headroom, pkt->flags, TX_MIN, TX_END);
+static int refuse(const struct tx_ring *ring, const struct ixdp_pkt *pkt, const char *why) {
+	return ixdp_fail(EINVAL, "%s: cannot send a frame of %u bytes at %u, flags 0x%x: %s",
+			 ring->port, pkt->len, pkt->headroom, pkt->flags, why);
 }
 
-int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts, unsigned n) {
-	if (unlikely(queue >= port->cfg.tx_queues))
-		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
-				 queue, port->cfg.tx_queues);
+/* How many elements the frame has, of n; or why it cannot be sent. */
+static int tx_check(const struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n,
+		    unsigned *len) {
+	unsigned k = 0;
+	*len = 0;
+	do {
+		if (k == ring->elements) return refuse(ring, pkts, "too many elements");
+		if (k == n) return refuse(ring, pkts, "its last element is missing");
+		if (pkts[k].len == 0 || pkts[k].headroom + pkts[k].len > TX_END)
+			return refuse(ring, &pkts[k],
+				      "an element is empty or ends behind its buffer");
+		*len += pkts[k].len;
+	} while (pkts[k++].flags & IXDP_PKT_CONTD);
+	if (*len < TX_MIN) return refuse(ring, pkts, "less than 17 bytes");
+	if (*len > TX_MAX) return refuse(ring, pkts, "longer than an MTU of 9000 allows");
+	return k;
+}
 
-	struct tx_ring *ring = &port->tx[queue];
+/*
+ * Appends any frame, at *next, as long as there is room in front of end. Returns its elements; 0
+ * when the ring is full; or -EINVAL.
+ */
+static int tx_any(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n, uint32_t *next,
+		  uint32_t end) {
+	unsigned len, context = pkts->flags & TX_WORK & ~(unsigned)IXDP_PKT_CONTD ? 1 : 0;
+	uint64_t bits = 0;
+	int elements = tx_check(ring, pkts, n, &len);
+	if (elements < 0) return elements;
+	if (end - *next < elements + context) return 0;
+	if (context) {
+		uint32_t slot = *next & ring->mask;
+		if (!tx_context(pkts, &ring->desc[slot], &bits))
+			return refuse(ring, pkts, "no headers for what the flags ask for");
+		ring->buf[slot] = NULL;
+		ring->contexts = true;
+	}
+	for (int i = 0; i < elements; i++) {
+		if (pool_handover(ring->pool, ixdp_pkt_buffer(&pkts[i]), OWNER_CALLER, OWNER_RING))
+			continue;
+		while (i-- > 0)
+			pool_handover(ring->pool, ixdp_pkt_buffer(&pkts[i]), OWNER_RING,
+				      OWNER_CALLER);
+		return refuse(ring, pkts, "a buffer is not the caller's");
+	}
+	*next += context;
+	bits |= TXD_PACKET | (uint64_t)len << TXD_PAYLEN_LOW;
+	for (int i = 0; i < elements; i++) {
+		uint32_t slot = (*next)++ & ring->mask;
+		ring->buf[slot] = ixdp_pkt_buffer(&pkts[i]);
+		ring->desc[slot].qw0 = htole64(iova_of(&ring->iova, pkts[i].data));
+		ring->desc[slot].qw1 =
+		    htole64(bits | pkts[i].len | (i == elements - 1 ? ring->last : 0));
+	}
+	return elements;
+}
+
+static int tx_send(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n) {
 	tx_reclaim(ring);
 
 	/* In locals, as the compiler must assume that the stores below could change the ring. */
 	const struct iova_table iova = ring->iova;
 	struct desc *desc = ring->desc;
 	uint8_t **buf = ring->buf;
-	uint32_t mask = ring->mask;
-	uint32_t next = ring->next;
+	uint32_t mask = ring->mask, next = ring->next;
 	/* One descriptor stays unused: a full ring would look like an empty one, TDT == TDH. */
-	uint32_t room = mask - (next - ring->clean);
-	unsigned taken;
-	if (n > room) n = room;
-	for (taken = 0; taken < n; taken++) {
+	uint32_t end = ring->clean + mask;
+	uint64_t packet = TXD_PACKET | ring->last, bytes = 0;
+	unsigned taken = 0, frames = 0;
+	int refused = 0;
+	for (; taken < n && next != end; frames++) {
 		const struct ixdp_pkt *pkt = &pkts[taken];
-		uint32_t slot = (next + taken) & mask;
+		uint32_t slot = next & mask;
 		uint64_t len = pkt->len;
-		if (unlikely(
-			len < TX_MIN || pkt->headroom + len > TX_END ||
-			pkt->flags & IXDP_PKT_CONTD ||
-			!pool_handover(ring->pool, ixdp_pkt_buffer(pkt), OWNER_CALLER, OWNER_RING)))
+		if (unlikely(len < TX_MIN || pkt->headroom + len > TX_END ||
+			     pkt->flags & TX_WORK)) {
+			refused = tx_any(ring, pkt, n - taken, &next, end);
+			if (refused <= 0) break;
+			for (; refused > 0; refused--)
+				bytes += pkts[taken++].len;
+			continue;
+		}
+		if (!pool_handover(ring->pool, ixdp_pkt_buffer(pkt), OWNER_CALLER, OWNER_RING)) {
+			refused = refuse(ring, pkt, "the buffer is not the caller's");
 			break;
+		}
 		buf[slot] = ixdp_pkt_buffer(pkt);
 		desc[slot].qw0 = htole64(iova_of(&iova, pkt->data));
 		/* PAYLEN is the whole frame's length. DD of the last lap goes with the rest. */
-		desc[slot].qw1 = htole64(TXD_PACKET | len | len << TXD_PAYLEN_LOW);
+		desc[slot].qw1 = htole64(packet | len | len << TXD_PAYLEN_LOW);
+		bytes += len;
+		taken++;
+		next++;
 	}
-	if (unlikely(taken == 0)) return n > 0 ? refuse(port, pkts) : 0;
+	if (unlikely(taken == 0)) return refused;
 
-	for (uint32_t i = next | (RS_DISTANCE - 1); i - next < taken; i += RS_DISTANCE)
-		desc[i & mask].qw1 |= htole64(TXD_RS);
-	ring->next = next + taken;
-	doorbell_ring(ring->doorbell, ring->next & mask);
-	counter_add(&ring->taken, taken);
+	for (uint32_t i = ring->next | (RS_DISTANCE - 1); i - ring->next < next - ring->next;
+	     i += RS_DISTANCE) {
+		uint32_t last = i;
+		while (!(desc[last & mask].qw1 & htole64(TXD_EOP)))
+			last++;
+		desc[last & mask].qw1 |= htole64(TXD_RS);
+	}
+	ring->next = next;
+	doorbell_ring(ring->doorbell, next & mask);
+	counter_add(&ring->taken, frames);
+	counter_add(&ring->bytes, bytes);
 	return taken;
 }
 
-/* Takes back n buffers from clean on, over the end of the ring if need be. */
+static int tx_stopped(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n) {
+	(void)pkts, (void)n;
+	return ixdp_fail(ENETDOWN, "%s: port is stopped", ring->port);
+}
+
+static int no_queue(const struct ixdp_port *port, unsigned queue) {
+	return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name, queue,
+			 port->cfg.tx_queues);
+}
+
+int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts, unsigned n) {
+	if (unlikely(queue >= port->cfg.tx_queues)) return no_queue(port, queue);
+	return port->tx[queue].send(&port->tx[queue], pkts, n);
+}
+
+/* Takes back n descriptors' buffers from clean on. */
 static void tx_take_back(struct tx_ring *ring, uint32_t n) {
-	for (; n > 0; n--)
-		pool_give(ring->pool, &ring->buf[ring->clean++ & ring->mask], 1, OWNER_RING);
+	while (n > 0) {
+		uint32_t chunk = RS_DISTANCE - ring->clean % RS_DISTANCE;
+		if (chunk > n) chunk = n;
+		tx_give(ring, chunk);
+		n -= chunk;
+	}
 }
 
 int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
-	if (queue >= port->cfg.tx_queues)
-		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
-				 queue, port->cfg.tx_queues);
-
+	if (queue >= port->cfg.tx_queues) return no_queue(port, queue);
 	struct tx_ring *ring = &port->tx[queue];
 	uint32_t before = ring->clean;
 	tx_reclaim(ring);
@@ -114,4 +229,18 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 void tx_ring_empty(struct tx_ring *ring) {
 	tx_take_back(ring, ring->next - ring->clean);
 	ring->next = ring->clean = 0;
+	ring->contexts = false;
+	ring->send = tx_stopped;
+}
+
+/* From now on frames are sent, as the port's configuration says. */
+void tx_ring_start(struct tx_ring *ring, const struct ixdp_config *cfg) {
+	/*
+	 * Each jumbo frame reports: with RS only across chunks there could be 30 descriptors
+	 * without it in front of the frame, and 40 of them are allowed.
+	 */
+	bool jumbo = cfg->mtu + ETHERNET_MAX > IXDP_DATA_SIZE;
+	ring->last = TXD_EOP | (jumbo ? TXD_RS : 0);
+	ring->elements = jumbo ? IXDP_MAX_ELEMENTS : TX_ELEMENTS;
+	ring->send = tx_send;
 }

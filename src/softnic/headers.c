@@ -18,11 +18,11 @@ static void parse_transport(struct nic_headers *h, unsigned protocol, size_t at)
 	h->protocol = protocol;
 	if (h->fragment) return;
 	if (protocol == NIC_TCP && left >= 20)
-		h->types |= NIC_TYPE_TCP;
+		h->types |= RXD_TYPE_TCP;
 	else if (protocol == NIC_UDP && left >= 8)
-		h->types |= NIC_TYPE_UDP;
+		h->types |= RXD_TYPE_UDP;
 	else if (protocol == NIC_SCTP && left >= 12)
-		h->types |= NIC_TYPE_SCTP;
+		h->types |= RXD_TYPE_SCTP;
 	else
 		return;
 	h->l4 = at;
@@ -36,7 +36,7 @@ static void parse_ipv4(const uint8_t *frame, size_t len, size_t at, struct nic_h
 	header_len = (ip[0] & 0xF) * 4;
 	total = nic_be16(ip + 2);
 	if (header_len < IPV4_LEN || total < header_len || total > len - at) return;
-	h->types = NIC_TYPE_IPV4 | (header_len > IPV4_LEN ? NIC_TYPE_IPV4_OPTIONS : 0);
+	h->types = RXD_TYPE_IPV4 | (header_len > IPV4_LEN ? RXD_TYPE_IPV4_OPTIONS : 0);
 	h->l3 = at;
 	h->end = at + total;
 	h->fragment = nic_be16(ip + 6) & 0x3FFF; /* more to come, or an offset */
@@ -49,7 +49,7 @@ static void parse_ipv6(const uint8_t *frame, size_t len, size_t at, struct nic_h
 
 	if (len - at < IPV6_LEN || ip[0] >> 4 != 6 || nic_be16(ip + 4) > len - at - IPV6_LEN)
 		return;
-	h->types = NIC_TYPE_IPV6;
+	h->types = RXD_TYPE_IPV6;
 	h->l3 = at;
 	at += IPV6_LEN;
 	h->end = at + nic_be16(ip + 4);
@@ -60,7 +60,7 @@ static void parse_ipv6(const uint8_t *frame, size_t len, size_t at, struct nic_h
 		if (h->end - at < 8) return;
 		size = next == FRAGMENT ? 8 : 8 + frame[at + 1] * 8;
 		if (h->end - at < size) return;
-		h->types |= NIC_TYPE_IPV6_EXTENSION;
+		h->types |= RXD_TYPE_IPV6_EXTENSION;
 		h->fragment |= next == FRAGMENT;
 		next = frame[at];
 		at += size;

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "../driver/regs.h"
+
 #include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,59 +16,21 @@
 /* Protocol numbers of IP. */
 enum { NIC_TCP = 6, NIC_UDP = 17, NIC_SCTP = 132 };
 
-/* Packet types as a descriptor shows them, section 7.1.6.2. */
-enum {
-	NIC_TYPE_IPV4 = 1 << 0,
-	NIC_TYPE_IPV4_OPTIONS = 1 << 1,
-	NIC_TYPE_IPV6 = 1 << 2,
-	NIC_TYPE_IPV6_EXTENSION = 1 << 3,
-	NIC_TYPE_TCP = 1 << 4,
-	NIC_TYPE_UDP = 1 << 5,
-	NIC_TYPE_SCTP = 1 << 6,
-};
-
-/* Status and errors of advanced receive descriptors, section 7.1.6.2, beside those of regs.h. */
-#define NIC_RXD_VP (UINT64_C(1) << 3)	 /* has a VLAN tag */
-#define NIC_RXD_UDPCS (UINT64_C(1) << 4) /* checksums that were looked at: UDP */
-#define NIC_RXD_L4CS (UINT64_C(1) << 5)	 /* TCP, UDP, SCTP */
-#define NIC_RXD_IPCS (UINT64_C(1) << 6)	 /* IPv4 */
-#define NIC_RXD_PIF (UINT64_C(1) << 7)	 /* passed an inexact filter */
-#define NIC_RXD_L4E (UINT64_C(1) << 30)	 /* and that were wrong */
-#define NIC_RXD_IPE (UINT64_C(1) << 31)
-#define NIC_RXD_VLAN_LOW 48
-
 /* Offloads that transmit descriptors ask for, section 7.2.3.2, beside what regs.h has. */
 #define TXD_IC (UINT64_C(1) << 26) /* legacy only */
-#define TXD_VLE (UINT64_C(1) << 30)
 #define TXD_TSE (UINT64_C(1) << 31)
 #define TXD_IDX_LOW 36
-#define TXD_IXSM (UINT64_C(1) << 40)
-#define TXD_TXSM (UINT64_C(1) << 41)
 #define TXD_IPSEC (UINT64_C(1) << 42)
-
-/* Transports that a context descriptor can name, section 7.2.3.2.3. */
-enum nic_l4 { NIC_L4_UDP, NIC_L4_TCP, NIC_L4_SCTP, NIC_L4_NONE };
 
 /* Polynomials of nic_crc(), last bit first. */
 #define NIC_CRC32 UINT32_C(0xEDB88320)	/* of Ethernet */
 #define NIC_CRC32C UINT32_C(0x82F63B78) /* of SCTP */
 
-/* What the RSS hash was made of, as a descriptor shows it, section 7.1.6.2. */
-enum nic_rss {
-	NIC_RSS_NONE = 0,
-	NIC_RSS_TCP_IPV4 = 1,
-	NIC_RSS_IPV4 = 2,
-	NIC_RSS_TCP_IPV6 = 3,
-	NIC_RSS_IPV6 = 5,
-	NIC_RSS_UDP_IPV4 = 7,
-	NIC_RSS_UDP_IPV6 = 8,
-};
-
 enum { NIC_CONTEXTS = 2 }; /* of a transmit queue, section 7.2.3.2.3 */
 
 /* Where a frame's headers are. Offsets in it; 0: there is none that is whole and makes sense. */
 struct nic_headers {
-	uint16_t types; /* NIC_TYPE_IPV4 and so on */
+	uint16_t types; /* RXD_TYPE_IPV4 and so on */
 	uint16_t l3, l4;
 	uint16_t end;	  /* of the IP packet: what follows is padding */
 	uint8_t protocol; /* of the IP packet, even if l4 is 0 */
@@ -81,7 +45,7 @@ struct nic_frame {
 	size_t len;
 	struct nic_headers headers;
 	uint32_t hash;
-	enum nic_rss rss;
+	enum rxd_rss rss;
 	unsigned queue;
 	bool bad_crc;
 	bool undersize;
@@ -101,7 +65,7 @@ struct nic_context {
 	uint16_t vlan;
 	uint8_t mac_len;
 	uint16_t ip_len;
-	enum nic_l4 l4_type;
+	enum txc_l4t l4_type;
 	uint8_t l4_len;
 	uint16_t mss;
 };

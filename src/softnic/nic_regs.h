@@ -15,16 +15,6 @@ struct softnic;
 #define NIC_REGISTERS(R) \
 	R(SWSM,       0x10140,    0,   1, 0x00000000, RW,  "8.2.3.4.9",   "software semaphore") \
 	R(SW_FW_SYNC, 0x10160,    0,   1, 0x00000000, RW,  "8.2.3.4.11",  "software-firmware synchronization") \
-	R(FCTTV,      0x03200,    4,   4, 0x00000000, RW,  "8.2.3.3.2",   "flow control transmit timer value") \
-	R(FCRTV,      0x032A0,    0,   1, 0x00000000, RW,  "8.2.3.3.5",   "flow control refresh threshold value") \
-	R(TFCS,       0x0CE00,    0,   1, 0x00000000, RO,  "8.2.3.3.6",   "transmit flow control status") \
-	R(AUTOC,      0x042A0,    0,   1, 0xC09C6004, RW,  "8.2.3.22.19", "auto-negotiation control") \
-	R(VLNCTRL,    0x05088,    0,   1, 0x00008100, RW,  "8.2.3.7.2",   "VLAN control") \
-	R(MCSTCTRL,   0x05090,    0,   1, 0x00000000, RW,  "8.2.3.7.3",   "multicast control") \
-	R(MRQC,       0x0EC80,    0,   1, 0x00000000, RW,  "8.2.3.7.12",  "multiple receive queues command") \
-	R(RETA,       0x0EB00,    4,  32, 0x00000000, RW,  "8.2.3.7.15",  "redirection table") \
-	R(RSSRK,      0x0EB80,    4,  10, 0x00000000, RW,  "8.2.3.7.14",  "RSS random key") \
-	R(RXCSUM,     0x05000,    0,   1, 0x00000000, RW,  "8.2.3.7.5",   "receive checksum control") \
 	R(DTXTCPFLGL, 0x04A88,    0,   1, 0x0F760FF6, RW,  "8.2.3.9.3",   "TCP flags of first and middle segments") \
 	R(DTXTCPFLGH, 0x04A8C,    0,   1, 0x00000F7F, RW,  "8.2.3.9.4",   "TCP flags of the last segment") \
 	R(LXONTXC,    0x03F60,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XON transmitted") \
@@ -51,34 +41,8 @@ struct softnic;
 	F(SWSM,       SWESMBI,         1,  1) \
 	F(SW_FW_SYNC, SW_MAC_CSR,      3,  1) \
 	F(SW_FW_SYNC, FW_MAC_CSR,      8,  1) \
-	F(FCTTV,      TTV0,            0, 16) \
-	F(FCTTV,      TTV1,           16, 16) \
-	F(FCRTV,      REFRESH,         0, 16) \
-	F(TFCS,       TC_XOFF,         0,  1) \
 	F(MFLCN,      PMCF,            0,  1) /* may be set, changes nothing: so may DPF */ \
 	F(MFLCN,      DPF,             1,  1) \
-	F(AUTOC,      FLU,             0,  1) \
-	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
-	F(AUTOC,      LMS,            13,  3) \
-	F(VLNCTRL,    VET,             0, 16) \
-	F(VLNCTRL,    CFI,            28,  1) \
-	F(VLNCTRL,    CFIEN,          29,  1) \
-	F(VLNCTRL,    VFE,            30,  1) \
-	F(MCSTCTRL,   MO,              0,  2) \
-	F(MCSTCTRL,   MFE,             2,  1) \
-	F(MRQC,       MRQE,            0,  4) \
-	F(MRQC,       TCP_IPV4,       16,  1) \
-	F(MRQC,       IPV4,           17,  1) \
-	F(MRQC,       IPV6,           20,  1) \
-	F(MRQC,       TCP_IPV6,       21,  1) \
-	F(MRQC,       UDP_IPV4,       22,  1) \
-	F(MRQC,       UDP_IPV6,       23,  1) \
-	F(RETA,       ENTRY0,          0,  4) \
-	F(RETA,       ENTRY1,          8,  4) \
-	F(RETA,       ENTRY2,         16,  4) \
-	F(RETA,       ENTRY3,         24,  4) \
-	F(RXCSUM,     IPPCSE,         12,  1) \
-	F(RXCSUM,     PCSD,           13,  1) \
 	F(DTXTCPFLGL, FIRST,           0, 12) \
 	F(DTXTCPFLGL, MIDDLE,         16, 12) \
 	F(DTXTCPFLGH, LAST,            0, 12)
@@ -122,9 +86,6 @@ enum {
 #define NIC_RXQ_REG(name, n)                                                                       \
 	(REG_##name + REG_##name##_STRIDE * (uint32_t)(n) +                                        \
 	 ((n) < REG_RDBAL_COUNT ? 0 : 0x0D000 - REG_N(RDBAL, REG_RDBAL_COUNT)))
-
-/* MRQC.MRQE, section 8.2.3.7.12. */
-enum { MRQC_MRQE_NONE = 0, MRQC_MRQE_RSS = 1 };
 
 /* --- table.c --- */
 

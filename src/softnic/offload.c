@@ -45,8 +45,8 @@ bool nic_context_write(struct softnic *nic, const struct nic_ring *ring, const s
 }
 
 /* Where the transport's checksum is, from its header. */
-static unsigned csum_at(enum nic_l4 type) {
-	return type == NIC_L4_TCP ? TCP_CSUM : type == NIC_L4_UDP ? UDP_CSUM : SCTP_CSUM;
+static unsigned csum_at(enum txc_l4t type) {
+	return type == TXC_L4T_TCP ? TCP_CSUM : type == TXC_L4T_UDP ? UDP_CSUM : SCTP_CSUM;
 }
 
 /* Whether the headers that the context speaks of are there, for what is asked. */
@@ -55,9 +55,9 @@ static bool headers_fit(const struct nic_offload *o, size_t headers) {
 
 	if (o->ip_sum && (c->ip_len < 20 || (size_t)c->mac_len + c->ip_len > headers)) return false;
 	if (o->l4_sum &&
-	    (c->l4_type == NIC_L4_NONE || (size_t)c->mac_len + c->ip_len + csum_at(c->l4_type) +
-						  (c->l4_type == NIC_L4_SCTP ? 4 : 2) >
-					      headers))
+	    (c->l4_type == TXC_L4T_NONE || (size_t)c->mac_len + c->ip_len + csum_at(c->l4_type) +
+						   (c->l4_type == TXC_L4T_SCTP ? 4 : 2) >
+					       headers))
 		return false;
 	return c->mac_len >= 14;
 }
@@ -67,12 +67,12 @@ static bool check_segmentation(struct softnic *nic, const struct nic_ring *ring,
 	const struct nic_context *c = &o->context;
 	size_t longest = o->headers + (c->mss < len - o->headers ? c->mss : len - o->headers);
 
-	if (c->l4_type != NIC_L4_TCP && c->l4_type != NIC_L4_UDP)
+	if (c->l4_type != TXC_L4T_TCP && c->l4_type != TXC_L4T_UDP)
 		return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR,
 				   "segmentation of neither TCP nor UDP", c->l4_type);
 	if (c->mss == 0)
 		return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR, "segmentation with MSS", 0);
-	if (c->l4_len < (c->l4_type == NIC_L4_TCP ? 20 : 8) || c->ip_len < (c->ipv4 ? 20 : 40))
+	if (c->l4_len < (c->l4_type == TXC_L4T_TCP ? 20 : 8) || c->ip_len < (c->ipv4 ? 20 : 40))
 		return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR,
 				   "segmentation with headers too short", o->headers);
 	if (longest + VLAN_TAG > NIC_FRAME_MAX - NIC_FCS)
@@ -164,7 +164,7 @@ static void adapt_headers(const struct softnic *nic, const struct nic_offload *o
 	} else {
 		put_be16(ip + 4, c->ip_len - 40 + c->l4_len + part);
 	}
-	if (c->l4_type == NIC_L4_UDP) {
+	if (c->l4_type == TXC_L4T_UDP) {
 		put_be16(l4 + 4, c->l4_len + part);
 	} else {
 		add_be32(l4 + 4, n * c->mss);
@@ -179,7 +179,7 @@ static void sum_transport(const struct nic_offload *o, uint8_t *frame, size_t le
 	uint8_t *l4 = frame + at;
 	uint16_t sum;
 
-	if (c->l4_type == NIC_L4_SCTP) {
+	if (c->l4_type == TXC_L4T_SCTP) {
 		uint32_t crc = 0;
 
 		memcpy(l4 + SCTP_CSUM, &crc, sizeof(crc));
@@ -189,7 +189,7 @@ static void sum_transport(const struct nic_offload *o, uint8_t *frame, size_t le
 	}
 	sum = ~nic_fold(nic_sum(l4, len - at, o->segment ? htobe16(len - at) : 0));
 	/* Of UDP, 0 says that there is none; all ones is the same number. */
-	if (c->l4_type == NIC_L4_UDP && sum == 0) sum = 0xFFFF;
+	if (c->l4_type == TXC_L4T_UDP && sum == 0) sum = 0xFFFF;
 	memcpy(l4 + csum_at(c->l4_type), &sum, sizeof(sum));
 }
 

@@ -31,18 +31,18 @@ static void add(struct toeplitz *t, const uint8_t *data, size_t len) {
 }
 
 /* The RSS type of a frame: the most of it that MRQC lets count, section 7.1.2.8.1. */
-static enum nic_rss rss_type(const struct nic_headers *h, uint32_t mrqc) {
-	if (h->types & NIC_TYPE_IPV4) {
-		if (h->types & NIC_TYPE_TCP && mrqc & MRQC_TCP_IPV4) return NIC_RSS_TCP_IPV4;
-		if (h->types & NIC_TYPE_UDP && mrqc & MRQC_UDP_IPV4) return NIC_RSS_UDP_IPV4;
-		return mrqc & MRQC_IPV4 ? NIC_RSS_IPV4 : NIC_RSS_NONE;
+static enum rxd_rss rss_type(const struct nic_headers *h, uint32_t mrqc) {
+	if (h->types & RXD_TYPE_IPV4) {
+		if (h->types & RXD_TYPE_TCP && mrqc & MRQC_TCP_IPV4) return RXD_RSS_TCP_IPV4;
+		if (h->types & RXD_TYPE_UDP && mrqc & MRQC_UDP_IPV4) return RXD_RSS_UDP_IPV4;
+		return mrqc & MRQC_IPV4 ? RXD_RSS_IPV4 : RXD_RSS_NONE;
 	}
-	if (h->types & NIC_TYPE_IPV6) {
-		if (h->types & NIC_TYPE_TCP && mrqc & MRQC_TCP_IPV6) return NIC_RSS_TCP_IPV6;
-		if (h->types & NIC_TYPE_UDP && mrqc & MRQC_UDP_IPV6) return NIC_RSS_UDP_IPV6;
-		return mrqc & MRQC_IPV6 ? NIC_RSS_IPV6 : NIC_RSS_NONE;
+	if (h->types & RXD_TYPE_IPV6) {
+		if (h->types & RXD_TYPE_TCP && mrqc & MRQC_TCP_IPV6) return RXD_RSS_TCP_IPV6;
+		if (h->types & RXD_TYPE_UDP && mrqc & MRQC_UDP_IPV6) return RXD_RSS_UDP_IPV6;
+		return mrqc & MRQC_IPV6 ? RXD_RSS_IPV6 : RXD_RSS_NONE;
 	}
-	return NIC_RSS_NONE;
+	return RXD_RSS_NONE;
 }
 
 void nic_rss(const struct softnic *nic, struct nic_frame *frame) {
@@ -53,12 +53,12 @@ void nic_rss(const struct softnic *nic, struct nic_frame *frame) {
 	unsigned entry;
 
 	frame->rss = rss_type(h, mrqc);
-	if (frame->rss == NIC_RSS_NONE) return;
-	if (h->types & NIC_TYPE_IPV4) /* source and destination are neighbours in the header */
+	if (frame->rss == RXD_RSS_NONE) return;
+	if (h->types & RXD_TYPE_IPV4) /* source and destination are neighbours in the header */
 		add(&t, l3 + 12, 8);
 	else
 		add(&t, l3 + 8, 32);
-	if (frame->rss != NIC_RSS_IPV4 && frame->rss != NIC_RSS_IPV6)
+	if (frame->rss != RXD_RSS_IPV4 && frame->rss != RXD_RSS_IPV6)
 		add(&t, frame->data + h->l4, 4);
 	frame->hash = t.hash;
 	entry = t.hash & 0x7F;

@@ -53,7 +53,7 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 	match = nic_filter(nic, frame);
 	if (match == NIC_MATCH_NONE) return FATE_FILTERED;
 	frame->inexact = match == NIC_MATCH_INEXACT;
-	frame->rss = NIC_RSS_NONE;
+	frame->rss = RXD_RSS_NONE;
 	frame->hash = 0;
 	frame->queue = 0;
 	if (FIELD_GET(MRQC_MRQE, NIC_REG(nic, MRQC)) == MRQC_MRQE_RSS) nic_rss(nic, frame);

@@ -31,7 +31,7 @@ static void fwd_names_the_wrong_option(void **state) {
 	    {{"--count", "18446744073709551616"}, "--count"},
 	    {{"--rx-queues", "0"}, "--rx-queues"},
 	    {{"--rx-queues", "17"}, "--rx-queues"},
-	    {{"--tx-queues", "65"}, "--tx-queues"},
+	    {{"--tx-queues", "129"}, "--tx-queues"},
 	    {{"--ring", "100"}, "--ring"},
 	    {{"--ring", "32"}, "--ring"},
 	    {{"--ring", "8192"}, "--ring"},

@@ -234,8 +234,10 @@ static void no_frame_is_written_beyond_its_buffer(void **state) {
 	for (unsigned i = 0; i < n_guards; i++)
 		memset(ixdp_pkt_buffer(&pkts[i]), 0xA5, IXDP_BUFFER_STRIDE);
 	memset(frame, 0x5A, sizeof(frame));
-	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		memcpy(frame + 12, sizes[i] == 1514 ? "\x08\x00" : "\x81\x00", 2);
 		softnic_inject(rig.nic, frame, sizes[i]);
+	}
 	rig_run(&rig);
 	struct ixdp_pkt got[64];
 

@@ -264,9 +264,10 @@ static void what_cannot_be_sent_is_refused_and_stays_the_callers(void **state) {
 	pkts[2].len = 0;
 	assert_int_equal(ixdp_tx(rig.port, 0, pkts, 4), 2);
 	assert_int_equal(ixdp_tx(rig.port, 0, &pkts[2], 2), -EINVAL);
-	assert_non_null(strstr(ixdp_error(), "17 bytes or more"));
+	assert_non_null(strstr(ixdp_error(), "is empty"));
 	pkts[2].len = 16;
 	assert_int_equal(ixdp_tx(rig.port, 0, &pkts[2], 2), -EINVAL);
+	assert_non_null(strstr(ixdp_error(), "17 bytes"));
 	/* Behind its buffer begins another packet's. */
 	pkts[2].data += 1900;
 	pkts[2].headroom += 1900;
@@ -277,8 +278,9 @@ static void what_cannot_be_sent_is_refused_and_stays_the_callers(void **state) {
 	pkts[2].len = IXDP_DATA_SIZE + 1;
 	assert_int_equal(ixdp_tx(rig.port, 0, &pkts[2], 2), -EINVAL);
 	pkts[2].len = 60;
-	pkts[2].flags = IXDP_PKT_CONTD;
-	assert_int_equal(ixdp_tx(rig.port, 0, &pkts[2], 2), -EINVAL);
+	pkts[3].flags = IXDP_PKT_CONTD;
+	assert_int_equal(ixdp_tx(rig.port, 0, &pkts[3], 1), -EINVAL);
+	assert_non_null(strstr(ixdp_error(), "last element"));
 	ixdp_free(rig.pool, &pkts[2], 2);
 	assert_int_equal(ixdp_tx(rig.port, 1, pkts, 1), -EINVAL);
 	assert_non_null(strstr(ixdp_error(), "no TX queue 1"));
