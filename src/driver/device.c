@@ -129,6 +129,7 @@ int device_reset(struct ixdp_port *port) {
 	/* A queue that hangs is no reason to give up: the reset ends it as well. */
 	if (queues_off(port) != 0) ixdp_log(IXDP_LOG_WARNING, "%s; resetting", ixdp_error());
 	bool quiet = master_disable(port);
+	if (port->running) stats_collect(port); /* the reset clears the NIC's counters */
 	int err = software_reset(port);
 	if (err == 0 && !quiet) err = software_reset(port);
 	if (err == 0) interrupts_off(port); /* causes may have latched meanwhile, section 4.6.3.1 */
@@ -208,13 +209,20 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q) {
  * The receive path as the datasheet lets it be stopped and started without cutting a packet in two:
  * hold it in front of the security block, switch, let go. Section 4.6.7 and 8.2.3.12.5.
  */
-int rx_enable(struct ixdp_port *port, bool on) {
-	int err;
+static int rx_enable(struct ixdp_port *port, bool on) {
 	reg_set(port, REG_SECRXCTRL, SECRXCTRL_RX_DIS);
-	err = reg_wait(port, REG_SECRXSTAT, SECRXSTAT_RDY, true, 40000, "SECRXSTAT.RDY");
+	int err = reg_wait(port, REG_SECRXSTAT, SECRXSTAT_RDY, true, 40000, "SECRXSTAT.RDY");
 	reg_write(port, REG_RXCTRL, on ? RXCTRL_RXEN : 0);
 	reg_clear(port, REG_SECRXCTRL, SECRXCTRL_RX_DIS);
 	return err;
+}
+
+int rx_paused(struct ixdp_port *port, void (*change)(struct ixdp_port *port)) {
+	if (!port->running) return 0;
+	int err = rx_enable(port, false);
+	if (err == 0) change(port);
+	int again = port->cfg.rx_queues > 0 ? rx_enable(port, true) : 0;
+	return err ? err : again;
 }
 
 /* Section 4.6.7. */
@@ -320,9 +328,7 @@ int device_init(struct ixdp_port *port) {
 	if (err == 0) err = filters_init(port);
 	if (err) return err;
 
-	/* Counters clear when read; what they hold now is not ours. */
-	stats_clear(port);
-
+	stats_init(port);
 	init_pause(port);
 	clear_tables(port);
 	init_loopback(port);

@@ -22,7 +22,7 @@ int filters_init(struct ixdp_port *port) {
 	if (check_unicast(port, port->mac[0], "EEPROM bad? Receive address 0 (RAL, RAH) "))
 		return -EIO;
 	port->macs = 1;
-	port->fctrl = FCTRL_BAM | (port->cfg.promiscuous ? FCTRL_UPE | FCTRL_MPE : 0);
+	port->fctrl = FCTRL_BAM;
 	port->vlnctrl = reg_read(port, REG_VLNCTRL);
 	return 0;
 }
@@ -46,23 +46,13 @@ void filters_write(struct ixdp_port *port) {
 		reg_write(port, REG_N(VFTA, n), port->vfta[n]);
 	reg_write(port, REG_MCSTCTRL, port->mcstctrl);
 	reg_write(port, REG_VLNCTRL, port->vlnctrl);
-	reg_write(port, REG_FCTRL, port->fctrl);
-}
-
-/* The same on a port that runs. */
-static int rewrite(struct ixdp_port *port) {
-	if (!port->running) return 0;
-	int err = rx_enable(port, false);
-	if (err == 0) filters_write(port);
-	int again = port->cfg.rx_queues > 0 ? rx_enable(port, true) : 0;
-	return err ? err : again;
+	reg_write(port, REG_FCTRL,
+		  port->fctrl | (port->cfg.promiscuous ? FCTRL_UPE | FCTRL_MPE | FCTRL_BAM : 0));
 }
 
 int ixdp_promiscuous_set(struct ixdp_port *port, bool on) {
-	uint32_t any = FCTRL_UPE | FCTRL_MPE;
-	port->fctrl = on ? port->fctrl | any : port->fctrl & ~any;
 	port->cfg.promiscuous = on;
-	return rewrite(port);
+	return rx_paused(port, filters_write);
 }
 
 static int check_filters(const struct ixdp_port *port, const struct ixdp_filters *f) {
@@ -89,8 +79,7 @@ int ixdp_filters_set(struct ixdp_port *port, const struct ixdp_filters *f) {
 	int err = check_filters(port, f);
 	if (err) return err;
 	port->cfg.promiscuous = f->promiscuous;
-	port->fctrl = (f->promiscuous ? FCTRL_UPE | FCTRL_MPE : 0) |
-		      (f->all_multicast ? FCTRL_MPE : 0) | (f->no_broadcast ? 0 : FCTRL_BAM);
+	port->fctrl = (f->all_multicast ? FCTRL_MPE : 0) | (f->no_broadcast ? 0 : FCTRL_BAM);
 	port->macs = 1 + f->n_unicast;
 	if (f->n_unicast) memcpy(port->mac[1], f->unicast, 6 * f->n_unicast);
 
@@ -106,7 +95,7 @@ int ixdp_filters_set(struct ixdp_port *port, const struct ixdp_filters *f) {
 	for (unsigned i = 0; i < f->n_vlans; i++)
 		port->vfta[f->vlans[i] / 32] |= UINT32_C(1) << f->vlans[i] % 32;
 	port->vlnctrl = (port->vlnctrl & VLNCTRL_VET) | (f->vlan_filter ? VLNCTRL_VFE : 0);
-	return rewrite(port);
+	return rx_paused(port, filters_write);
 }
 
 void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]) { memcpy(mac, port->mac[0], 6); }

@@ -175,43 +175,51 @@ static int start(struct ixdp_port *port) {
 	return 0;
 }
 
+/*
+ * First of all the card must be quiet: it may still be writing for a process that died, into pages
+ * which only then can be had again.
+ */
+static int quiet_card(struct ixdp_port *port) {
+	int err = device_reset(port);
+	if (!err) err = port->bus->ops->dma_enable(port->bus, true);
+	port->dma_on = !err;
+	return err;
+}
+
 static int acquire(struct ixdp_port *port, const char *name) {
 	struct iova_table iova;
 	int err = rss_init(port, name, port->cfg.rss);
 	port->cfg.rss = NULL; /* the caller's */
 	if (!err) err = bus_open(&port->bus, name, port->cfg.force);
-
-	/*
-	 * First of all the card must be quiet: it may still be writing for a process that died,
-	 * into pages which only then can be had again.
-	 */
-	if (!err) err = device_reset(port);
-	if (!err) err = port->bus->ops->dma_enable(port->bus, true);
-	port->dma_on = !err;
+	if (!err) err = quiet_card(port);
 	if (!err) err = acquire_pool(port, &iova);
 	if (!err) err = make_rings(port, &iova);
 	return err ? err : start(port);
 }
 
+/* The way back from a failure. What it has to say must not hide what failed. */
+static int undo(struct ixdp_port *port, int err, bool opening) {
+	char why[512];
+	snprintf(why, sizeof(why), "%s", ixdp_error());
+	if (opening)
+		release(port);
+	else
+		halt(port);
+	return ixdp_fail(-err, "%s", why);
+}
+
 int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config *cfg) {
 	struct ixdp_port *port = aligned_alloc(alignof(struct ixdp_port), sizeof(*port));
-	char why[512];
-	int err;
 	if (!port) return ixdp_fail(ENOMEM, "%s: out of memory", name);
 	memset(port, 0, sizeof(*port));
 	ixdp_config_init(&port->cfg);
 	if (cfg) port->cfg = *cfg;
 	pthread_mutex_init(&port->stats_lock, NULL);
-	err = check_config(name, &port->cfg);
+	int err = check_config(name, &port->cfg);
 	if (!err) err = acquire(port, name);
-	if (!err) {
-		*out = port;
-		return 0;
-	}
-	/* What the way back has to say must not hide what failed. */
-	snprintf(why, sizeof(why), "%s", ixdp_error());
-	release(port);
-	return ixdp_fail(-err, "%s", why);
+	if (err) return undo(port, err, true);
+	*out = port;
+	return 0;
 }
 
 void ixdp_close(struct ixdp_port *port) {
@@ -225,16 +233,10 @@ int ixdp_stop(struct ixdp_port *port) {
 }
 
 int ixdp_start(struct ixdp_port *port) {
-	char why[512];
 	if (port->running) return 0;
-	int err = device_reset(port);
-	if (!err) err = port->bus->ops->dma_enable(port->bus, true);
-	port->dma_on = !err;
+	int err = quiet_card(port);
 	if (!err) err = start(port);
-	if (!err) return 0;
-	snprintf(why, sizeof(why), "%s", ixdp_error());
-	halt(port);
-	return ixdp_fail(-err, "%s", why);
+	return err ? undo(port, err, false) : 0;
 }
 
 /* Takes over settings that only a start can make. */

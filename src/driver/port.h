@@ -77,7 +77,8 @@ struct ixdp_port {
 	struct ixdp_rss rss;
 	uint8_t mac[1 + IXDP_MAX_UNICAST][6]; /* receive addresses; the first is the port's own */
 	unsigned macs;			      /* 0: not read from the EEPROM yet */
-	uint32_t fctrl, vlnctrl, mcstctrl;
+	uint32_t fctrl;			      /* without what cfg.promiscuous adds */
+	uint32_t vlnctrl, mcstctrl;
 	uint32_t mta[REG_MTA_COUNT], vfta[REG_VFTA_COUNT];
 
 	pthread_mutex_t stats_lock;
@@ -87,9 +88,14 @@ struct ixdp_port {
 /* device.c: the NIC as a whole. 0 or -errno with ixdp_error(). */
 int device_reset(struct ixdp_port *port);
 int device_init(struct ixdp_port *port);
-int rx_enable(struct ixdp_port *port, bool on); /* the receive path of the MAC */
-void stats_clear(struct ixdp_port *port);	/* stats.c */
-void rss_write(struct ixdp_port *port);		/* rss.c */
+/* Changes what may only change while the NIC does not receive; nothing on a stopped port. */
+int rx_paused(struct ixdp_port *port, void (*change)(struct ixdp_port *port));
+
+/* stats.c: after a reset; and before one, with all queues off, as it loses what the NIC counted. */
+void stats_init(struct ixdp_port *port);
+void stats_collect(struct ixdp_port *port);
+
+void rss_write(struct ixdp_port *port); /* rss.c */
 int rss_init(struct ixdp_port *port, const char *name, const struct ixdp_rss *rss);
 int filters_init(struct ixdp_port *port); /* filter.c */
 void filters_write(struct ixdp_port *port);

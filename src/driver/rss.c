@@ -67,9 +67,5 @@ int ixdp_rss_set(struct ixdp_port *port, const struct ixdp_rss *rss) {
 	int err = check(port, port->bus->name, rss);
 	if (err) return err;
 	port->rss = *rss;
-	if (!port->running) return 0;
-	err = rx_enable(port, false);
-	if (err == 0) rss_write(port);
-	int again = port->cfg.rx_queues > 0 ? rx_enable(port, true) : 0;
-	return err ? err : again;
+	return rx_paused(port, rss_write);
 }

@@ -31,11 +31,17 @@ static void collect(struct ixdp_port *port) {
 	totals->rx_oversize += reg_read(port, REG_ROC);
 }
 
-void stats_clear(struct ixdp_port *port) {
+void stats_collect(struct ixdp_port *port) {
 	pthread_mutex_lock(&port->stats_lock);
 	collect(port);
-	port->totals = (struct ixdp_stats){0};
 	pthread_mutex_unlock(&port->stats_lock);
+}
+
+/* What they hold now is not ours. */
+void stats_init(struct ixdp_port *port) {
+	struct ixdp_stats totals = port->totals;
+	stats_collect(port);
+	port->totals = totals;
 }
 
 int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats) {
