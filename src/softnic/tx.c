@@ -14,6 +14,8 @@ enum {
 	 */
 	RS_DISTANCE_MAX = 40,
 	PADDED = NIC_FRAME_MIN - NIC_FCS,
+	/* Of a step, where PAUSE frames count: after its XOFF the other end has room for 24 KB. */
+	PAUSE_FRAMES = 2,
 };
 
 /* What sends a frame the long way, in advanced descriptors and in legacy ones. */
@@ -260,6 +262,7 @@ unsigned nic_tx_run(struct softnic *nic, unsigned frames, uint64_t now) {
 	    nic_fault(nic, FAULT_TX_STOP) ||
 	    !(loopback || (nic_link_up(nic) && !nic_flow_paused(nic, now))))
 		return 0;
+	if (NIC_REG(nic, MFLCN) & MFLCN_RFCE && frames > PAUSE_FRAMES) frames = PAUSE_FRAMES;
 	share = frames / queues ? frames / queues : 1;
 	for (unsigned i = 0; i < queues && moved < frames; i++) {
 		unsigned n = next_queue(nic, nic->tx_turn);
