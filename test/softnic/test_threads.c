@@ -3,6 +3,7 @@
  * The driver against the software NIC's own thread: what the sanitizers need to see. Nothing here
  * depends on who runs when, only on what must be true at the end.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -232,12 +233,43 @@ static void receiving_and_sending_threads_share_a_pool(void **state) {
 	ixdp_close(port);
 }
 
+/* Each start is a new life of the NIC, whose thread works on all the while. */
+static void a_port_is_stopped_and_started_in_full_traffic(void **state) {
+	struct ixdp_config cfg;
+	struct ixdp_port *port;
+
+	(void)state;
+	ixdp_config_init(&cfg);
+	cfg.rx_queues = cfg.tx_queues = 2;
+	port = open_port("soft:again,peer=gen", &cfg);
+	for (unsigned round = 0; round < 20; round++) {
+		struct ixdp_pkt pkts[32];
+		unsigned frames = 0;
+		uint64_t end = now_ms() + TRIES;
+
+		while (frames < 300 && now_ms() < end) {
+			int got = ixdp_rx(port, 0, pkts, 32);
+			int sent = ixdp_tx(port, round % 2, pkts, got > 0 ? got : 0);
+
+			assert_true(got >= 0 && sent >= 0);
+			ixdp_free(ixdp_port_pool(port), pkts + sent, got - sent);
+			frames += got;
+		}
+		assert_true(frames >= 300);
+		assert_int_equal(ixdp_stop(port), 0);
+		assert_int_equal(ixdp_rx(port, 0, pkts, 32), -ENETDOWN);
+		assert_int_equal(ixdp_start(port), 0);
+	}
+	ixdp_close(port);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(forwarding_loses_nothing),
 	    cmocka_unit_test(queues_belong_to_threads),
 	    cmocka_unit_test(several_threads_may_ask_for_statistics),
 	    cmocka_unit_test(receiving_and_sending_threads_share_a_pool),
+	    cmocka_unit_test(a_port_is_stopped_and_started_in_full_traffic),
 	};
 
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
