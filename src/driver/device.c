@@ -152,13 +152,9 @@ static int wait_ready(struct ixdp_port *port) {
 	return reg_wait(port, REG_RDRXCTL, RDRXCTL_DMAIDONE, true, 500000, "RDRXCTL.DMAIDONE");
 }
 
-static void write_zeros(struct ixdp_port *port, uint32_t reg, unsigned stride, unsigned count) {
-	for (unsigned i = 0; i < count; i++)
-		reg_write(port, reg + i * stride, 0);
-}
-
 #define CLEAR_TABLE(port, name)                                                                    \
-	write_zeros(port, REG_##name, REG_##name##_STRIDE, REG_##name##_COUNT)
+	for (unsigned i = 0; i < REG_##name##_COUNT; i++)                                          \
+	reg_write(port, REG_N(name, i), 0)
 
 /* Filters that ixdp does not use: undefined after reset, sections 8.2.3.7 and 8.2.3.27. */
 static void clear_tables(struct ixdp_port *port) {
@@ -180,7 +176,6 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q) {
 	struct rx_ring *ring = &port->rx[q];
 	uint64_t base = iova_of(&port->ring_iova, ring->desc);
 	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
-	int err;
 	reg_write(port, REG_N(RDBAL, q), base & UINT32_MAX);
 	reg_write(port, REG_N(RDBAH, q), base >> 32);
 	reg_write(port, REG_N(RDLEN, q), size);
@@ -197,11 +192,9 @@ static int init_rx_queue(struct ixdp_port *port, unsigned q) {
 	/* UNCLEAR: reserved, set after reset, and payload is damaged on some hosts unless clear. */
 	reg_clear(port, REG_N(DCA_RXCTRL, q), DCA_RXCTRL_MUST_BE_0);
 
-	/* VME takes the VLAN tag off. */
-	if (port->cfg.offloads & IXDP_OFFLOAD_VLAN_STRIP)
-		reg_set(port, REG_N(RXDCTL, q), RXDCTL_VME);
-	reg_set(port, REG_N(RXDCTL, q), RXDCTL_ENABLE);
-	err = reg_wait(port, REG_N(RXDCTL, q), RXDCTL_ENABLE, true, 10000, "RXDCTL.ENABLE");
+	bool strip = port->cfg.offloads & IXDP_OFFLOAD_VLAN_STRIP;
+	reg_set(port, REG_N(RXDCTL, q), RXDCTL_ENABLE | (strip ? RXDCTL_VME : 0));
+	int err = reg_wait(port, REG_N(RXDCTL, q), RXDCTL_ENABLE, true, 10000, "RXDCTL.ENABLE");
 	return err ? err : rx_ring_fill(ring);
 }
 

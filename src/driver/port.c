@@ -201,10 +201,7 @@ static int acquire(struct ixdp_port *port, const char *name) {
 static int undo(struct ixdp_port *port, int err, bool opening) {
 	char why[512];
 	snprintf(why, sizeof(why), "%s", ixdp_error());
-	if (opening)
-		release(port);
-	else
-		halt(port);
+	opening ? release(port) : (void)halt(port);
 	return ixdp_fail(-err, "%s", why);
 }
 
