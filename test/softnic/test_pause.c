@@ -269,7 +269,8 @@ static void run_ends(struct ends *ends, unsigned rounds, unsigned take_every) {
 		ends->looks += link.paused;
 		if (round % take_every) continue;
 
-		int got = ixdp_rx(ends->to, 0, pkts, 32);
+		/* Now more, now less, so that its buffer fills up from all sorts of levels. */
+		int got = ixdp_rx(ends->to, 0, pkts, 1 + round / take_every % 32);
 
 		for (int i = 0; i < got; i++) {
 			uint64_t seq = rig_seq(&pkts[i]);
@@ -320,7 +321,7 @@ static void a_slow_receiver_loses_nothing(void **state) {
 	assert_true(ends.looks > 100);
 	drain_ends(&ends);
 	assert_int_equal(ends.received, ends.sent);
-	assert_true(ends.sent > 20000);
+	assert_true(ends.sent > 10000);
 	assert_int_equal(ixdp_stats_get(ends.to, &stats), 0);
 	assert_int_equal(stats.rx_packets, ends.sent);
 	assert_int_equal(stats.rx_dropped, 0);
