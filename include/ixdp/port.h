@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports: opening a NIC, receiving and sending packets, link, addresses, statistics.
+ * Ports: opening a NIC, receiving and sending packets, link, addresses.
  */
 #pragma once
 
 #include "packet.h"
+#include "stats.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -269,33 +270,6 @@ IXDP_API void ixdp_mac_get(const struct ixdp_port *port, uint8_t mac[6]);
  * Returns 0, or -EINVAL for a multicast address or zero.
  */
 IXDP_API int ixdp_mac_set(struct ixdp_port *port, const uint8_t mac[6]);
-
-/* Totals since open. Bytes are without FCS. */
-struct ixdp_stats {
-	uint64_t rx_packets; /* given to callers of ixdp_rx() */
-	uint64_t rx_bytes;
-	uint64_t tx_packets; /* put on the wire */
-	uint64_t tx_bytes;
-	uint64_t tx_taken; /* taken by ixdp_tx(): those above, and those still waiting to be sent */
-	uint64_t rx_dropped; /* sum of the reasons below that lose a frame */
-
-	uint64_t rx_missed;    /* no room in the NIC's packet buffer (MPC) */
-	uint64_t rx_no_desc;   /* no free descriptor in the ring of its queue (QPRDC) */
-	uint64_t rx_crc;       /* FCS wrong (CRCERRS) */
-	uint64_t rx_undersize; /* shorter than 64 B with FCS (RUC) */
-	uint64_t rx_oversize;  /* longer than the maximum (ROC), or than one buffer */
-	uint64_t rx_len_zero;  /* descriptor done with length 0 */
-	uint64_t rx_errors;    /* descriptor done with an error flag */
-	uint64_t rx_nobuf;     /* refills that found the pool short: no loss by themselves */
-};
-
-/*
- * Totals since open. The NIC's counters clear when read: the port keeps 64-bit totals, and is their
- * only reader. Call it at least every 30 s: at 10 Gbit/s the NIC's octet counter, of 36 bits, is
- * full after 55 s, and stays so. Any thread; between threads that send or receive, a snapshot.
- * Returns 0 or -ENODEV.
- */
-IXDP_API int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,8 @@ static struct {
 	enum ixdp_log_level level;
 } sink;
 
+bool log_debug;
+
 int ixdp_fail(int err, const char *fmt, ...) {
 	va_list args;
 
@@ -27,6 +29,7 @@ void ixdp_log_set(ixdp_log_fn *fn, void *arg, enum ixdp_log_level level) {
 	sink.fn = fn;
 	sink.arg = arg;
 	sink.level = level;
+	log_debug = fn && level >= IXDP_LOG_DEBUG;
 }
 
 void ixdp_log(enum ixdp_log_level level, const char *fmt, ...) {

@@ -15,5 +15,8 @@ int ixdp_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)
 void ixdp_log(enum ixdp_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The application wants to see debug lines: to be asked before much is done for one. */
+extern bool log_debug;
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

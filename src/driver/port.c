@@ -158,6 +158,7 @@ static void release(struct ixdp_port *port) {
 		pool_release(port->pool, port->committed);
 	}
 	if (port->pool && !port->cfg.pool) pool_default_put(port->pool);
+	trace_flush(port);
 	if (port->bus) port->bus->ops->close(port->bus);
 	pthread_mutex_destroy(&port->stats_lock);
 	free(port);
@@ -172,6 +173,7 @@ static int start(struct ixdp_port *port) {
 	for (unsigned q = 0; q < port->cfg.tx_queues; q++)
 		tx_ring_start(&port->tx[q], &port->cfg);
 	port->running = true;
+	trace_flush(port);
 	return 0;
 }
 

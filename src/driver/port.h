@@ -14,6 +14,7 @@
 #include "regs.h"
 
 enum { ETHERNET_MAX = 14 + 4 }; /* bytes that a frame may have beyond the MTU: header, VLAN tag */
+#define RING_COUNTER(name, what) uint64_t name;
 
 /*
  * Indices of rings run freely and are masked on use: differences are then counts, without a special
@@ -37,8 +38,8 @@ struct rx_ring {
 	struct iova_table iova; /* of the pool */
 	const char *port;	/* name, for messages */
 
-	/* Written by the queue's thread only; read by ixdp_stats_get(). */
-	uint64_t packets, bytes, len_zero, oversize, errors, nobuf;
+	/* Written by the queue's thread only (no_desc: by stats.c); read by ixdp_stats_get(). */
+	IXDP_RX_QUEUE_STATS(RING_COUNTER)
 };
 
 struct tx_ring {
@@ -54,9 +55,33 @@ struct tx_ring {
 	uint64_t last;	  /* what a frame's last descriptor says: TXD_EOP, and what comes with it */
 	volatile uint32_t *doorbell;
 	struct ixdp_pool *pool;
-	struct iova_table iova; /* of the pool */
-	const char *port;	/* name, for messages */
-	uint64_t taken, bytes;	/* as above */
+	struct iova_table iova;		  /* of the pool */
+	const char *port;		  /* name, for messages */
+	IXDP_TX_QUEUE_STATS(RING_COUNTER) /* as above */
+};
+
+/* When an RX queue was last seen to be polled. */
+struct queue_watch {
+	uint64_t moved, lost, since; /* what it had taken and lost then; ns */
+	bool told;
+};
+
+/* Under stats_lock. Totals since open, and what ixdp_stats_clear() has made of them. */
+struct port_stats {
+	struct ixdp_stats raw; /* of registers, where stats.c puts them; it derives: */
+	struct ixdp_stats shown, base;
+	struct ixdp_rx_queue_stats rx_base[IXDP_MAX_RX_QUEUES];
+	struct ixdp_tx_queue_stats tx_base[IXDP_MAX_TX_QUEUES];
+	struct queue_watch watch[IXDP_MAX_RX_QUEUES];
+	bool paused;
+};
+
+/* Accesses to registers that are one line, not logged yet. */
+struct trace {
+	bool write;
+	uint32_t reg, value, fields; /* the first register; fields: bits to be shown by name */
+	uint32_t step;		     /* 1: one after the other of an array; 0: the same */
+	unsigned times;		     /* 0: there are none */
 };
 
 struct ixdp_port {
@@ -82,7 +107,8 @@ struct ixdp_port {
 	uint32_t mta[REG_MTA_COUNT], vfta[REG_VFTA_COUNT];
 
 	pthread_mutex_t stats_lock;
-	struct ixdp_stats totals; /* of what the NIC counts */
+	struct port_stats stats;
+	struct trace trace;
 };
 
 /* device.c: the NIC as a whole. 0 or -errno with ixdp_error(). */
@@ -90,6 +116,10 @@ int device_reset(struct ixdp_port *port);
 int device_init(struct ixdp_port *port);
 /* Changes what may only change while the NIC does not receive; nothing on a stopped port. */
 int rx_paused(struct ixdp_port *port, void (*change)(struct ixdp_port *port));
+
+/* trace.c: logs an access, or what is not logged yet. */
+void trace_access(struct ixdp_port *port, bool write, uint32_t reg, uint32_t value);
+void trace_flush(struct ixdp_port *port);
 
 /* stats.c: after a reset; and before one, with all queues off, as it loses what the NIC counted. */
 void stats_init(struct ixdp_port *port);
@@ -112,10 +142,13 @@ void tx_ring_start(struct tx_ring *ring, const struct ixdp_config *cfg);
 void tx_ring_empty(struct tx_ring *ring);
 
 static inline uint32_t reg_read(struct ixdp_port *port, uint32_t reg) {
-	return port->bus->ops->read32(port->bus, reg);
+	uint32_t value = port->bus->ops->read32(port->bus, reg);
+	if (unlikely(log_debug)) trace_access(port, false, reg, value);
+	return value;
 }
 
 static inline void reg_write(struct ixdp_port *port, uint32_t reg, uint32_t value) {
+	if (unlikely(log_debug)) trace_access(port, true, reg, value);
 	port->bus->ops->write32(port->bus, reg, value);
 }
 

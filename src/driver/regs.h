@@ -108,6 +108,17 @@
 	R(ROC,        0x040AC,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive oversize") \
 	R(TPR,        0x040D0,    0,   1, 0x00000000, RC,  "8.2.3.23",    "total packets received") \
 	R(TPT,        0x040D4,    0,   1, 0x00000000, RC,  "8.2.3.23",    "total packets transmitted") \
+	R(RFC,        0x040A8,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive fragments: undersize and CRC error") \
+	R(RJC,        0x040B0,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive jabber: oversize and CRC error") \
+	R(PRC,        0x0405C,    4,   6, 0x00000000, RC,  "8.2.3.23",    "packets received of 64, to 127, 255, 511, 1023 bytes, more") \
+	R(PTC,        0x040D8,    4,   6, 0x00000000, RC,  "8.2.3.23",    "packets transmitted, likewise") \
+	R(MPTC,       0x040F0,    0,   1, 0x00000000, RC,  "8.2.3.23",    "multicast packets transmitted") \
+	R(BPTC,       0x040F4,    0,   1, 0x00000000, RC,  "8.2.3.23",    "broadcast packets transmitted") \
+	R(LXONTXC,    0x03F60,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XON transmitted") \
+	R(LXOFFTXC,   0x03F68,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XOFF transmitted") \
+	R(LXONRXCNT,  0x041A4,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XON received") \
+	R(LXOFFRXCNT, 0x041A8,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XOFF received") \
+	R(RQSMR,      0x02300,    4,  32, 0x00000000, RW,  "8.2.3.23",    "receive queue to statistics counter") \
 	R(QPRC,       0x01030, 0x40,  16, 0x00000000, RC,  "8.2.3.23",    "queue packets received") \
 	R(QPRDC,      0x01430, 0x40,  16, 0x00000000, RC,  "8.2.3.23",    "queue packets received, dropped") \
 	R(QPTC,       0x08680,    4,  16, 0x00000000, RC,  "8.2.3.23",    "queue packets transmitted")
@@ -224,7 +235,11 @@
 	F(AUTOC,      RESTART_AN,     12,  1) /* SC */ \
 	F(AUTOC,      LMS,            13,  3) \
 	F(LINKS,      SPEED,          28,  2) \
-	F(LINKS,      UP,             30,  1)
+	F(LINKS,      UP,             30,  1) \
+	F(RQSMR,      MAP0,            0,  4) \
+	F(RQSMR,      MAP1,            8,  4) \
+	F(RQSMR,      MAP2,           16,  4) \
+	F(RQSMR,      MAP3,           24,  4)
 /* clang-format on */
 
 /* REG_CTRL and so on: the offset of a register in BAR0, of the first one of an array. */

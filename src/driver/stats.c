@@ -2,70 +2,259 @@
 /*
  * Statistics, section 8.2.3.23. The NIC's counters clear when read and are 32 bits wide (36 for
  * octets), which a 10 Gbit/s line fills in minutes: each read adds to 64-bit totals, under a lock,
- * so that there is one reader at a time and nothing is counted twice.
+ * so that there is one reader at a time and nothing is counted twice. Queues count in software, as
+ * there are more of them than counters.
  */
 #include "port.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
 
-/* 36 bits: the low word first. In two statements: C leaves the order of operands open. */
-static uint64_t read36(struct ixdp_port *port, uint32_t low_reg) {
-	uint64_t low = reg_read(port, low_reg);
-	uint64_t high = reg_read(port, low_reg + 4) & 0xF;
-	return high << 32 | low;
+enum {
+	STATS_COUNT = sizeof(struct ixdp_stats) / sizeof(uint64_t),
+	FCS = 4,
+	PAUSE_FRAME = 60,	  /* bytes */
+	UNPOLLED_NS = 1000000000, /* a queue that lives is polled much more often */
+};
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+#define INDEX(name) (offsetof(struct ixdp_stats, name) / sizeof(uint64_t))
+
+#define NAME(name, what) #name,
+#define NAMES_OF(kind, LIST)                                                                       \
+	const char *const *kind##_names(unsigned *n) {                                             \
+		static const char *const names[] = {LIST(NAME)};                                   \
+		*n = LENGTH(names);                                                                \
+		return names;                                                                      \
+	}
+NAMES_OF(ixdp_stats, IXDP_STATS)
+NAMES_OF(ixdp_rx_queue_stats, IXDP_RX_QUEUE_STATS)
+NAMES_OF(ixdp_tx_queue_stats, IXDP_TX_QUEUE_STATS)
+
+/*
+ * What is read, in this order, and the first of `n` totals that it adds to. derive() takes away
+ * from a total only what is read after it: a frame between the two reads makes a difference too
+ * small until the next time, never too large.
+ */
+/* clang-format off */
+static const struct {
+	uint32_t reg;
+	unsigned total, n;
+} counters[] = {
+#define C(reg, total, n) {REG_##reg, INDEX(total), n}
+	C(GOTCL, tx_bytes, 1),      C(GPTC, tx_packets, 1),   C(MPTC, tx_multicast, 1),
+	C(BPTC, tx_broadcast, 1),   C(PTC, tx_64, 6),         C(LXONTXC, tx_xon, 1),
+	C(LXOFFTXC, tx_xoff, 1),    C(TPR, rx_filtered, 1),   C(GPRC, rx_packets, 1),
+	C(CRCERRS, rx_crc, 1),      C(RUC, rx_undersize, 1),  C(RFC, rx_fragments, 1),
+	C(ROC, rx_oversize, 1),     C(RJC, rx_jabber, 1),     C(RLEC, rx_length, 1),
+	C(LXONRXCNT, rx_xon, 1),    C(LXOFFRXCNT, rx_xoff, 1), C(MPC, rx_missed, 1),
+	C(MPRC, rx_multicast, 1),   C(BPRC, rx_broadcast, 1), C(PRC, rx_64, 6),
+#undef C
+};
+/* clang-format on */
+
+/* What the NIC has counted since the last look. */
+struct news {
+	uint64_t total[STATS_COUNT], no_desc[IXDP_MAX_RX_QUEUES];
+	unsigned full; /* a total whose register was */
+};
+
+/* A counter, of 32 or 36 bits: the low word first. One that is full stays so. */
+static uint64_t take(struct ixdp_port *port, struct news *news, uint32_t reg, unsigned total) {
+	bool wide = reg == REG_GOTCL;
+	uint64_t count = reg_read(port, reg);
+	if (wide) count |= (reg_read(port, reg + 4) & UINT64_C(0xF)) << 32;
+	if (count == (wide ? (UINT64_C(1) << 36) - 1 : UINT32_MAX)) {
+		news->full = total;
+		news->total[INDEX(saturated)]++;
+	}
+	return count;
+}
+
+static struct news read_news(struct ixdp_port *port) {
+	struct news news = {0};
+	for (unsigned i = 0; i < LENGTH(counters); i++)
+		for (unsigned n = 0, total = counters[i].total; n < counters[i].n; n++, total++)
+			news.total[total] = take(port, &news, counters[i].reg + 4 * n, total);
+	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
+		news.no_desc[q] = take(port, &news, REG_N(QPRDC, q), INDEX(rx_no_desc));
+	return news;
+}
+
+/* What a ring has counted since clear: all that begins at its first counter. */
+static void queue_stats(void *stats, const uint64_t *counts, const void *base, size_t size) {
+	for (size_t i = 0; i < size / sizeof(uint64_t); i++)
+		((uint64_t *)stats)[i] = counter_get(&counts[i]) - ((const uint64_t *)base)[i];
+}
+
+/*
+ * A queue is polled when one of its counters moves, and else only suspected: of what it has not
+ * taken for long the NIC must have dropped some, and more than half of its ring must wait, which it
+ * does not where the NIC hangs instead.
+ */
+static void watch(struct ixdp_port *port, unsigned q) {
+	struct queue_watch *watch = &port->stats.watch[q];
+	const struct rx_ring *ring = &port->rx[q];
+	uint64_t now = port->bus->ops->now_ns(port->bus), lost = ring->no_desc;
+	uint64_t moved = counter_get(&ring->packets) + counter_get(&ring->oversize) +
+			 counter_get(&ring->len_zero) + counter_get(&ring->errors) +
+			 counter_get(&ring->nobuf);
+	if (moved != watch->moved) *watch = (struct queue_watch){moved, lost, now, watch->told};
+	if (watch->told || lost == watch->lost || now - watch->since < UNPOLLED_NS) return;
+
+	uint32_t head = reg_read(port, REG_N(RDH, q)), tail = reg_read(port, REG_N(RDT, q));
+	if (((tail - head) & ring->mask) > ring->mask / 2) return;
+	watch->told = true;
+	ixdp_log(IXDP_LOG_WARNING,
+		 "%s: nobody polls RX queue %u: for %.1f s nothing was taken from it, and %" PRIu64
+		 " frames were dropped for want of descriptors",
+		 port->bus->name, q, (double)(now - watch->since) / 1e9, lost - watch->lost);
+}
+
+/* From what the NIC has counted to what it means. What has been shown never falls again. */
+static void derive(struct port_stats *stats) {
+	struct ixdp_stats s = stats->raw;
+	uint64_t pauses = s.tx_xon + s.tx_xoff;
+	s.tx_bytes -= s.tx_packets * FCS + pauses * PAUSE_FRAME;
+	s.tx_packets -= pauses;
+	s.tx_multicast -= pauses;
+	s.tx_64 -= pauses;
+	/* UNCLEAR: whether TPR counts PAUSE frames; without them it is too small by those. */
+	s.rx_filtered -= s.rx_packets + s.rx_crc + s.rx_undersize + s.rx_fragments + s.rx_oversize +
+			 s.rx_jabber + s.rx_length + s.rx_xon + s.rx_xoff;
+	s.rx_packets = 0; /* the queues know it better: not all that is good finds a descriptor */
+
+	for (unsigned i = 0; i < STATS_COUNT; i++) {
+		uint64_t now = ((const uint64_t *)&s)[i], *shown = (uint64_t *)&stats->shown + i;
+		if ((int64_t)(now - *shown) > 0) *shown = now;
+	}
 }
 
 /* Adds what the NIC has counted since the last time. Called under the lock. */
-static void collect(struct ixdp_port *port) {
-	struct ixdp_stats *totals = &port->totals;
-	uint64_t sent = reg_read(port, REG_GPTC);
+static int collect(struct ixdp_port *port) {
+	struct port_stats *stats = &port->stats;
+	struct news news = read_news(port);
+	uint32_t tfcs = reg_read(port, REG_TFCS);
+	/* Asked last: a device that went meanwhile has counted all ones. */
+	if (reg_read(port, REG_STATUS) == UINT32_MAX)
+		return ixdp_fail(ENODEV, "%s: device has gone: STATUS reads 0xffffffff",
+				 port->bus->name);
+	if (news.total[INDEX(saturated)] > 0 && stats->raw.saturated == 0)
+		ixdp_log(IXDP_LOG_WARNING,
+			 "%s: the counter of %s was full: ask for statistics more often",
+			 port->bus->name, ixdp_stats_names(&(unsigned){0})[news.full]);
+	stats->paused = tfcs & TFCS_TC_XOFF;
+	for (unsigned i = 0; i < STATS_COUNT; i++)
+		((uint64_t *)&stats->raw)[i] += news.total[i];
+	derive(stats);
+	for (unsigned q = 0; q < port->cfg.rx_queues; q++) {
+		counter_add(&port->rx[q].no_desc, news.no_desc[q]);
+		watch(port, q);
+	}
+	return 0;
+}
 
-	/* Octets count the FCS of each frame that was sent, so the two are read together. */
-	totals->tx_packets += sent;
-	totals->tx_bytes += read36(port, REG_GOTCL) - 4 * sent;
-	totals->rx_missed += reg_read(port, REG_MPC);
+/* Frames that were taken, and neither sent nor given up so far. */
+static uint64_t pending(const struct ixdp_port *port) {
+	uint64_t done = port->stats.shown.tx_packets + port->stats.shown.tx_dropped, taken = 0;
+	for (unsigned q = 0; q < port->cfg.tx_queues; q++)
+		taken += counter_get(&port->tx[q].taken);
+	return taken > done ? taken - done : 0;
+}
+
+void stats_init(struct ixdp_port *port) {
+	/* A counter of QPRDC for each queue, section 8.2.3.23; after reset the first has all. */
+	for (unsigned i = 0; i < IXDP_MAX_RX_QUEUES / 4; i++)
+		reg_write(port, REG_N(RQSMR, i), 0x03020100 + i * 0x04040404);
+	pthread_mutex_lock(&port->stats_lock);
+	/* What they hold now is not ours, section 4.6.5. */
+	read_news(port);
 	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
-		totals->rx_no_desc += reg_read(port, REG_N(QPRDC, q));
-	totals->rx_crc += reg_read(port, REG_CRCERRS);
-	totals->rx_undersize += reg_read(port, REG_RUC);
-	totals->rx_oversize += reg_read(port, REG_ROC);
+		port->stats.watch[q].since = port->bus->ops->now_ns(port->bus);
+	pthread_mutex_unlock(&port->stats_lock);
 }
 
 void stats_collect(struct ixdp_port *port) {
 	pthread_mutex_lock(&port->stats_lock);
 	collect(port);
+	port->stats.shown.tx_dropped += pending(port);
 	pthread_mutex_unlock(&port->stats_lock);
 }
 
-/* What they hold now is not ours. */
-void stats_init(struct ixdp_port *port) {
-	struct ixdp_stats totals = port->totals;
-	stats_collect(port);
-	port->totals = totals;
+static void rx_stats(const struct ixdp_port *port, unsigned q, struct ixdp_rx_queue_stats *s) {
+	queue_stats(s, &port->rx[q].packets, &port->stats.rx_base[q], sizeof(*s));
+}
+
+static void tx_stats(const struct ixdp_port *port, unsigned q, struct ixdp_tx_queue_stats *s) {
+	queue_stats(s, &port->tx[q].taken, &port->stats.tx_base[q], sizeof(*s));
+}
+
+static void port_stats(const struct ixdp_port *port, struct ixdp_stats *s) {
+	uint64_t *all = (uint64_t *)s;
+	for (unsigned i = 0; i < STATS_COUNT; i++)
+		all[i] = ((const uint64_t *)&port->stats.shown)[i] -
+			 ((const uint64_t *)&port->stats.base)[i];
+	for (unsigned q = 0; q < port->cfg.rx_queues; q++) {
+		struct ixdp_rx_queue_stats rx;
+		rx_stats(port, q, &rx);
+#define ADD(name, what) s->rx_##name += rx.name;
+		IXDP_RX_QUEUE_STATS(ADD)
+	}
+	for (unsigned i = INDEX(rx_missed); i <= INDEX(rx_errors); i++)
+		s->rx_dropped += all[i];
+	for (unsigned q = 0; q < port->cfg.tx_queues; q++) {
+		struct ixdp_tx_queue_stats tx;
+		tx_stats(port, q, &tx);
+		s->tx_taken += tx.taken;
+		s->tx_full += tx.full;
+	}
+	s->tx_pending = pending(port);
+	s->tx_paused = port->stats.paused;
 }
 
 int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats) {
-	/* All ones would be added up as counts. */
-	if (reg_read(port, REG_STATUS) == UINT32_MAX)
-		return ixdp_fail(ENODEV, "%s: device has gone: STATUS reads 0xffffffff",
-				 port->bus->name);
 	pthread_mutex_lock(&port->stats_lock);
-	collect(port);
-	*stats = port->totals;
+	int err = collect(port);
+	if (!err) port_stats(port, stats);
 	pthread_mutex_unlock(&port->stats_lock);
+	return err;
+}
 
-	for (const struct rx_ring *rx = port->rx; rx < port->rx + port->cfg.rx_queues; rx++) {
-		stats->rx_packets += counter_get(&rx->packets);
-		stats->rx_bytes += counter_get(&rx->bytes);
-		stats->rx_oversize += counter_get(&rx->oversize);
-		stats->rx_len_zero += counter_get(&rx->len_zero);
-		stats->rx_errors += counter_get(&rx->errors);
-		stats->rx_nobuf += counter_get(&rx->nobuf);
-	}
-	for (unsigned q = 0; q < port->cfg.tx_queues; q++)
-		stats->tx_taken += counter_get(&port->tx[q].taken);
-	stats->rx_dropped = stats->rx_missed + stats->rx_no_desc + stats->rx_crc +
-			    stats->rx_undersize + stats->rx_oversize + stats->rx_len_zero +
-			    stats->rx_errors;
+int ixdp_rx_queue_stats_get(struct ixdp_port *port, unsigned queue,
+			    struct ixdp_rx_queue_stats *stats) {
+	if (queue >= port->cfg.rx_queues)
+		return ixdp_fail(EINVAL, "%s: no RX queue %u, the port has %u", port->bus->name,
+				 queue, port->cfg.rx_queues);
+	pthread_mutex_lock(&port->stats_lock);
+	int err = collect(port);
+	if (!err) rx_stats(port, queue, stats);
+	pthread_mutex_unlock(&port->stats_lock);
+	return err;
+}
+
+int ixdp_tx_queue_stats_get(struct ixdp_port *port, unsigned queue,
+			    struct ixdp_tx_queue_stats *stats) {
+	if (queue >= port->cfg.tx_queues)
+		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
+				 queue, port->cfg.tx_queues);
+	pthread_mutex_lock(&port->stats_lock);
+	tx_stats(port, queue, stats);
+	pthread_mutex_unlock(&port->stats_lock);
 	return 0;
+}
+
+int ixdp_stats_clear(struct ixdp_port *port) {
+	static const struct ixdp_rx_queue_stats zero;
+	struct port_stats *stats = &port->stats;
+	pthread_mutex_lock(&port->stats_lock);
+	int err = collect(port);
+	if (!err) stats->base = stats->shown;
+	for (unsigned q = 0; q < port->cfg.rx_queues && !err; q++)
+		queue_stats(&stats->rx_base[q], &port->rx[q].packets, &zero, sizeof(zero));
+	for (unsigned q = 0; q < port->cfg.tx_queues && !err; q++)
+		queue_stats(&stats->tx_base[q], &port->tx[q].taken, &zero,
+			    sizeof(stats->tx_base[q]));
+	pthread_mutex_unlock(&port->stats_lock);
+	return err;
 }

@@ -169,6 +169,7 @@ static int tx_send(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n
 		taken++;
 		next++;
 	}
+	if (unlikely(taken < n) && refused == 0) counter_add(&ring->full, n - taken);
 	if (unlikely(taken == 0)) return refused;
 
 	for (uint32_t i = ring->next | (RS_DISTANCE - 1); i - ring->next < next - ring->next;

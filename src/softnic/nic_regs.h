@@ -17,23 +17,12 @@ struct softnic;
 	R(SW_FW_SYNC, 0x10160,    0,   1, 0x00000000, RW,  "8.2.3.4.11",  "software-firmware synchronization") \
 	R(DTXTCPFLGL, 0x04A88,    0,   1, 0x0F760FF6, RW,  "8.2.3.9.3",   "TCP flags of first and middle segments") \
 	R(DTXTCPFLGH, 0x04A8C,    0,   1, 0x00000F7F, RW,  "8.2.3.9.4",   "TCP flags of the last segment") \
-	R(LXONTXC,    0x03F60,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XON transmitted") \
-	R(LXOFFTXC,   0x03F68,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XOFF transmitted") \
-	R(LXONRXCNT,  0x041A4,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XON received") \
-	R(LXOFFRXCNT, 0x041A8,    0,   1, 0x00000000, RC,  "8.2.3.23",    "link XOFF received") \
-	R(RFC,        0x040A8,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive fragments: undersize and CRC error") \
-	R(RJC,        0x040B0,    0,   1, 0x00000000, RC,  "8.2.3.23",    "receive jabber: oversize and CRC error") \
 	R(TORL,       0x040C0,    0,   1, 0x00000000, RC,  "8.2.3.23",    "total octets received low") \
 	R(TORH,       0x040C4,    0,   1, 0x00000000, RC,  "8.2.3.23",    "total octets received high, 4 bits") \
-	R(PRC,        0x0405C,    4,   6, 0x00000000, RC,  "8.2.3.23",    "packets received of 64, to 127, 255, 511, 1023 bytes, more") \
-	R(PTC,        0x040D8,    4,   6, 0x00000000, RC,  "8.2.3.23",    "packets transmitted, likewise") \
-	R(MPTC,       0x040F0,    0,   1, 0x00000000, RC,  "8.2.3.23",    "multicast packets transmitted") \
-	R(BPTC,       0x040F4,    0,   1, 0x00000000, RC,  "8.2.3.23",    "broadcast packets transmitted") \
 	R(QBRCL,      0x01034, 0x40,  16, 0x00000000, RC,  "8.2.3.23",    "queue octets received low") \
 	R(QBRCH,      0x01038, 0x40,  16, 0x00000000, RC,  "8.2.3.23",    "queue octets received high, 4 bits") \
 	R(QBTCL,      0x08700,    8,  16, 0x00000000, RC,  "8.2.3.23",    "queue octets transmitted low") \
 	R(QBTCH,      0x08704,    8,  16, 0x00000000, RC,  "8.2.3.23",    "queue octets transmitted high, 4 bits") \
-	R(RQSMR,      0x02300,    4,  32, 0x00000000, RW,  "8.2.3.23",    "receive queue to statistics counter") \
 	R(TQSM,       0x08600,    4,  32, 0x00000000, RW,  "8.2.3.23",    "transmit queue to statistics counter")
 
 #define NIC_FIELDS(F) \
