@@ -41,6 +41,7 @@ static const struct {
     [FAULT_RX_STOP] = {"rx-stop", NULL},
     [FAULT_RS_HANG] = {"rs-hang", "N"},
     [FAULT_IOMMU] = {"iommu", "N"},
+    [FAULT_STALE_COUNTERS] = {"stale-counters", NULL},
 };
 
 static int unknown(const struct softnic *nic, const char *text, size_t len) {

@@ -103,7 +103,7 @@ static inline uint32_t nic_reg_offset(const struct nic_reg *reg, unsigned n) {
 			      : reg->more + reg->stride * (n - reg->count);
 }
 
-/* Gives all registers their reset values. */
+/* Gives all registers their reset values, and junk to those that the datasheet leaves undefined. */
 void nic_reg_reset(struct softnic *nic);
 
 /* "RDT[3]", "CTRL"; "0x05F00" for a register that is not in the table. */

@@ -94,6 +94,10 @@ static const struct {
     {ID_QBTCH, 0, nic_read_qbtc_high, NULL},
 };
 
+/* Filters that hold anything after a reset, sections 8.2.3.7 and 8.2.3.27: here, this. */
+static const unsigned undefined[] = {ID_MTA, ID_VFTA, ID_UTA, ID_VLVF, ID_VLVFB, ID_MPSAR, ID_FTQF};
+enum { JUNK = 0xA5A5A5A5 };
+
 /* For every 32-bit word of the BAR: which register it is. 0: none, else the id plus one. */
 static struct {
 	uint16_t id_plus_1;
@@ -141,12 +145,23 @@ const struct nic_reg *nic_reg_find(uint32_t offset, unsigned *n) {
 	return &table[map[offset / 4].id_plus_1 - 1];
 }
 
+static void fill(struct softnic *nic, unsigned id, uint32_t value) {
+	for (uint32_t n = 0; n < table[id].count * (table[id].more ? 2 : 1); n++)
+		nic->regs[nic_reg_offset(&table[id], n) / 4] = value;
+}
+
 void nic_reg_reset(struct softnic *nic) {
 	pthread_once(&built, build);
 	memset(nic->regs, 0, sizeof(nic->regs));
-	for (unsigned id = 0; id < ID_COUNT; id++)
-		for (uint32_t n = 0; n < table[id].count * (table[id].more ? 2 : 1); n++)
-			nic->regs[nic_reg_offset(&table[id], n) / 4] = table[id].reset;
+	for (unsigned id = 0; id < ID_COUNT; id++) {
+		bool stale = table[id].access == NIC_RC && id != ID_EICR &&
+			     nic_fault(nic, FAULT_STALE_COUNTERS);
+		fill(nic, id, stale ? JUNK : table[id].reset);
+	}
+	for (size_t i = 0; i < LENGTH(undefined); i++) {
+		uint32_t fields = table[undefined[i]].fields;
+		fill(nic, undefined[i], fields ? JUNK & fields : JUNK);
+	}
 }
 
 void nic_reg_name(uint32_t offset, char *text, size_t size) {

@@ -63,6 +63,15 @@ static inline void rig_close(void) {
 	free(rig.mem);
 }
 
+/* The filters that a reset leaves undefined. */
+static inline void rig_clear_tables(void) {
+	for (unsigned n = 0; n < 128; n++) {
+		softnic_poke(rig.nic, REG_N(MTA, n), 0);
+		softnic_poke(rig.nic, REG_N(UTA, n), 0);
+		softnic_poke(rig.nic, REG_N(VFTA, n), 0);
+	}
+}
+
 /* Opens the NIC "t" with the options, e.g. ",strict=off", its memory mapped, DMA allowed. */
 static inline void rig_open(const char *options) {
 	char name[128];
@@ -76,6 +85,7 @@ static inline void rig_open(const char *options) {
 	assert_non_null(rig.mem);
 	memset(rig.mem, 0xEE, sizeof(*rig.mem));
 	if (softnic_open(&rig.nic, name) != 0) fail_msg("%s: %s", name, ixdp_error());
+	rig_clear_tables();
 	softnic_tap(rig.nic, on_sent, NULL);
 	assert_int_equal(softnic_dma_map(rig.nic, rig.mem, sizeof(*rig.mem), IOVA), 0);
 	softnic_bus_master(rig.nic, true);

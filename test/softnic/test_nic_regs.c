@@ -23,6 +23,16 @@ static uint32_t address(const struct line *line, unsigned n) {
 /* The first receive address is not the table's: it comes from the EEPROM. */
 static bool is_rar0(uint32_t reg) { return reg == REG_RAL || reg == REG_RAH; }
 
+/* What a driver must write, as a reset leaves junk in it. */
+static bool is_undefined(const char *name) {
+	static const char *const undefined[] = {"MTA",	 "UTA",	  "VFTA", "VLVF",
+						"VLVFB", "MPSAR", "FTQF"};
+
+	for (unsigned i = 0; i < sizeof(undefined) / sizeof(undefined[0]); i++)
+		if (strcmp(name, undefined[i]) == 0) return true;
+	return false;
+}
+
 static void assert_reset_values(bool semaphores) {
 	for (unsigned i = 0; i < LINES; i++) {
 		for (unsigned n = 0; n < lines[i].count; n++) {
@@ -30,7 +40,8 @@ static void assert_reset_values(bool semaphores) {
 			bool semaphore = reg == REG_SWSM || reg == REG_SW_FW_SYNC;
 
 			if (!is_rar0(reg) && (semaphores || !semaphore) &&
-			    softnic_peek(rig.nic, reg) != lines[i].reset)
+			    (softnic_peek(rig.nic, reg) != lines[i].reset) !=
+				is_undefined(lines[i].name))
 				fail_msg("%s[%u] is 0x%08X", lines[i].name, n,
 					 softnic_peek(rig.nic, reg));
 		}
@@ -40,6 +51,7 @@ static void assert_reset_values(bool semaphores) {
 static void every_register_has_its_reset_value(void **state) {
 	(void)state;
 	rig_open("");
+	wr(REG_CTRL, CTRL_RST);
 	assert_reset_values(true);
 	rig_close();
 }
