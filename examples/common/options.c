@@ -17,6 +17,7 @@ enum key {
 	KEY_RING,
 	KEY_CPU,
 	KEY_JSON,
+	KEY_STATS,
 	KEY_FORCE,
 	KEY_VERBOSE,
 };
@@ -33,6 +34,7 @@ static const struct argp_option common_options[] = {
     {"ring", KEY_RING, "N", 0, "Descriptors per ring, a power of two, 64 to 4096 (512)", 0},
     {"cpu", KEY_CPU, "LIST", 0, "Pin the worker to these CPUs (1 or 0,2-3)", 0},
     {"json", KEY_JSON, NULL, 0, "One JSON object per port and second, totals last", 0},
+    {"stats", KEY_STATS, NULL, 0, "Print all statistics of ports and queues at the end", 0},
     {"force", KEY_FORCE, NULL, 0, "Take a NIC although it is in use", 0},
     {"verbose", KEY_VERBOSE, NULL, 0, "Say on stderr what the driver does", 0},
     {0},
@@ -148,11 +150,14 @@ static error_t parse_common(int key, char *arg, struct argp_state *state) {
 	case KEY_JSON:
 		opts->json = true;
 		return 0;
+	case KEY_STATS:
+		opts->stats = true;
+		return 0;
 	case KEY_FORCE:
 		opts->config.force = true;
 		return 0;
 	case KEY_VERBOSE:
-		log_level = IXDP_LOG_DEBUG;
+		log_level = IXDP_LOG_INFO;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -179,9 +184,18 @@ static void log_line(enum ixdp_log_level level, const char *line, void *arg) {
 	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, names[level], line);
 }
 
+/* Register accesses are the library's debug lines. */
+static void parse_trace(const char *trace) {
+	if (!trace || !*trace) return;
+	if (strcmp(trace, "regs") != 0)
+		options_usage("IXDP_TRACE=%s: only \"regs\" can be traced", trace);
+	log_level = IXDP_LOG_DEBUG;
+}
+
 void options_parse(const struct argp *argp, int argc, char **argv, void *input) {
 	argp_program_version_hook = print_version;
 	/* getopt has already named an option that it does not know. */
 	if (argp_parse(argp, argc, argv, 0, NULL, input)) exit(EXIT_USAGE);
+	parse_trace(getenv("IXDP_TRACE"));
 	ixdp_log_set(log_line, NULL, log_level);
 }

@@ -19,6 +19,7 @@ struct options {
 	bool pin;		   /* keep the worker on these CPUs */
 	cpu_set_t cpus;
 	bool json;
+	bool stats; /* print all statistics at the end */
 };
 
 /*
@@ -32,7 +33,8 @@ extern const struct argp options_rx_argp;
 
 /*
  * Parses a command line; input is for the program's parser. --help, --version and wrong usage end
- * the process. Afterwards log lines of the library go to stderr.
+ * the process. Afterwards log lines of the library go to stderr, with IXDP_TRACE=regs in the
+ * environment also those about registers.
  */
 void options_parse(const struct argp *argp, int argc, char **argv, void *input);
 

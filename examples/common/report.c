@@ -49,7 +49,20 @@ void report_set(struct report_sample *sample, enum counter counter, uint64_t val
 	sample->shown |= 1u << counter;
 }
 
-static int take_sample(const struct report *report, const struct report_port *port, bool totals,
+static void tell_changes(struct report_port *port, unsigned link, bool paused) {
+	const char *name = ixdp_port_name(port->port);
+
+	if (link != port->link && link)
+		report_error("%s: link is up, %u Mbit/s", name, link);
+	else if (link != port->link)
+		report_error("%s: link is down", name);
+	if (paused != port->paused)
+		report_error(paused ? "%s: the peer has paused us" : "%s: no longer paused", name);
+	port->link = link;
+	port->paused = paused;
+}
+
+static int take_sample(const struct report *report, struct report_port *port, bool totals,
 		       struct report_sample *sample) {
 	struct ixdp_wire_stats wire;
 	struct ixdp_stats stats;
@@ -71,6 +84,7 @@ static int take_sample(const struct report *report, const struct report_port *po
 		return -ENODEV;
 	}
 	sample->link = link.up ? link.mbps : 0;
+	tell_changes(port, sample->link, stats.tx_paused);
 	report_set(sample, RX_PACKETS, stats.rx_packets);
 	report_set(sample, RX_BYTES, stats.rx_bytes);
 	report_set(sample, TX_PACKETS, stats.tx_packets);
@@ -78,7 +92,7 @@ static int take_sample(const struct report *report, const struct report_port *po
 	report_set(sample, RX_DROPPED, stats.rx_dropped);
 	/* What still waits in a ring when the run is over will not be sent any more. */
 	report_set(sample, TX_DROPPED,
-		   port->tx_refused + (totals ? stats.tx_taken - stats.tx_packets : 0));
+		   port->tx_refused + (totals ? stats.tx_pending : 0) + stats.tx_dropped);
 	if (report->sample) report->sample(report->arg, sample, totals);
 	return 0;
 }
@@ -225,6 +239,86 @@ int report_totals(struct report *report, double t) {
 		} else {
 			print_total(report, name, &now, t);
 		}
+	}
+	return report_flush();
+}
+
+/* The statistics of a port or a queue, whose names tell what they are. */
+static void print_list(const char *whose, const char *const *names, const void *values, unsigned n,
+		       struct json_object *object) {
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t value = ((const uint64_t *)values)[i];
+
+		if (object)
+			json_object_object_add(object, names[i], json_object_new_uint64(value));
+		else if (value)
+			printf("   stats  %s: %s %" PRIu64 "\n", whose, names[i], value);
+	}
+}
+
+/* An object in the array, if there is one. */
+static struct json_object *next_of(struct json_object *array) {
+	struct json_object *object = array ? json_object_new_object() : NULL;
+
+	if (array) json_object_array_add(array, object);
+	return object;
+}
+
+/* json: receives lists of all queues, as long as there are any; NULL: they are printed. */
+static void print_queues(struct ixdp_port *port, struct json_object *rx_json,
+			 struct json_object *tx_json) {
+	char whose[IXDP_NAME_MAX + 16];
+	struct ixdp_rx_queue_stats rx;
+	struct ixdp_tx_queue_stats tx;
+	const char *const *names;
+	unsigned n;
+
+	names = ixdp_rx_queue_stats_names(&n);
+	for (unsigned q = 0; !ixdp_rx_queue_stats_get(port, q, &rx); q++) {
+		snprintf(whose, sizeof(whose), "%s rx %u", ixdp_port_name(port), q);
+		print_list(whose, names, &rx, n, next_of(rx_json));
+	}
+	names = ixdp_tx_queue_stats_names(&n);
+	for (unsigned q = 0; !ixdp_tx_queue_stats_get(port, q, &tx); q++) {
+		snprintf(whose, sizeof(whose), "%s tx %u", ixdp_port_name(port), q);
+		print_list(whose, names, &tx, n, next_of(tx_json));
+	}
+}
+
+static void print_json_stats(struct ixdp_port *port, const struct ixdp_stats *stats) {
+	struct json_object *line = json_object_new_object(), *totals = json_object_new_object();
+	struct json_object *rx = json_object_new_array(), *tx = json_object_new_array();
+	unsigned n;
+	const char *const *names = ixdp_stats_names(&n);
+
+	print_list(ixdp_port_name(port), names, stats, n, totals);
+	print_queues(port, rx, tx);
+	json_object_object_add(line, "port", json_object_new_string(ixdp_port_name(port)));
+	json_object_object_add(line, "stats", totals);
+	json_object_object_add(line, "rx_queues", rx);
+	json_object_object_add(line, "tx_queues", tx);
+	puts(json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN));
+	json_object_put(line);
+}
+
+int report_stats(const struct report *report) {
+	unsigned n;
+	const char *const *names = ixdp_stats_names(&n);
+
+	for (unsigned i = 0; i < report->n_ports; i++) {
+		struct ixdp_port *port = report->ports[i].port;
+		struct ixdp_stats stats;
+
+		if (ixdp_stats_get(port, &stats)) {
+			report_error("%s", ixdp_error());
+			return -ENODEV;
+		}
+		if (report->json) {
+			print_json_stats(port, &stats);
+			continue;
+		}
+		print_list(ixdp_port_name(port), names, &stats, n, NULL);
+		print_queues(port, NULL, NULL);
 	}
 	return report_flush();
 }

@@ -38,6 +38,8 @@ struct report_sample {
 struct report_port {
 	struct ixdp_port *port;
 	uint64_t tx_refused; /* frames that the program gave up: no TX ring took them */
+	unsigned link;	     /* Mbit/s, and whether the peer has paused us, as last told */
+	bool paused;
 	struct report_sample last;
 };
 
@@ -54,13 +56,18 @@ struct report {
 };
 
 /*
- * Prints what happened since the last interval; t: seconds since the start.
- * Returns 0, or -errno with a line on stderr (stdout cannot be written, NIC gone).
+ * Prints what happened since the last interval; t: seconds since the start. A link that has
+ * changed, or a transmitter that is paused or no more, is a line on stderr. Returns 0, or -errno
+ * with a line on stderr (stdout cannot be written, NIC gone).
  */
 int report_interval(struct report *report, double t);
 
 /* Prints the last, partial interval, so that intervals add up, and the totals. Returns likewise. */
 int report_totals(struct report *report, double t);
+
+/* Prints all statistics of ports and queues (without JSON: those that are not 0). Returns likewise.
+ */
+int report_stats(const struct report *report);
 
 /* Gives a sample a counter: for report.sample(). */
 void report_set(struct report_sample *sample, enum counter counter, uint64_t value);

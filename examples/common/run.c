@@ -95,15 +95,16 @@ int run_open(struct run *run, const struct options *opts, char *const *names, un
 }
 
 /* waited_ms: by all ports together. */
-static bool wait_link(struct ixdp_port *port, unsigned *waited_ms) {
+static bool wait_link(struct report_port *port, unsigned *waited_ms) {
 	struct ixdp_link link;
 
-	while (ixdp_link_wait(port, LINK_SLICE_MS, &link)) {
+	while (ixdp_link_wait(port->port, LINK_SLICE_MS, &link)) {
 		*waited_ms += LINK_SLICE_MS;
 		if (*waited_ms == LINK_QUIET_MS)
-			report_error("%s: waiting for link", ixdp_port_name(port));
+			report_error("%s: waiting for link", ixdp_port_name(port->port));
 		if (signals || *waited_ms >= LINK_WAIT_MS) return false;
 	}
+	port->link = link.mbps;
 	return true;
 }
 
@@ -112,10 +113,11 @@ bool run_begin(struct run *run) {
 	bool up = true;
 
 	for (unsigned i = 0; i < run->report.n_ports && !signals; i++) {
-		struct ixdp_port *port = run->report.ports[i].port;
+		struct report_port *port = &run->report.ports[i];
 
 		if (wait_link(port, &waited_ms) || signals) continue;
-		report_error("%s: no link after %d s", ixdp_port_name(port), LINK_WAIT_MS / 1000);
+		report_error("%s: no link after %d s", ixdp_port_name(port->port),
+			     LINK_WAIT_MS / 1000);
 		up = false;
 	}
 	run->start_ns = run->now_ns = clock_ns();
@@ -154,7 +156,7 @@ static bool is_drained(const struct run *run, struct ixdp_port *port) {
 
 	if (!ixdp_wire_stats_get(port, &wire)) return wire.drained;
 	return run->now_ns - run->end_ns >= (uint64_t)CARD_DRAIN_MS * MS &&
-	       (ixdp_stats_get(port, &stats) || stats.tx_packets >= stats.tx_taken);
+	       (ixdp_stats_get(port, &stats) || !stats.tx_pending);
 }
 
 /*
@@ -223,7 +225,9 @@ int run_close(struct run *run) {
 		for (unsigned queue = 0; queue < run->opts->config.tx_queues; queue++)
 			ixdp_tx_clean(run->report.ports[i].port, queue);
 	}
-	if (run->start_ns && report_totals(&run->report, seconds(run))) run->failed = true;
+	if (run->start_ns && (report_totals(&run->report, seconds(run)) ||
+			      (run->opts->stats && report_stats(&run->report))))
+		run->failed = true;
 	/* Closing has its own limits; cut short it would leave a card in a state of its own. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
