@@ -256,12 +256,12 @@ static void print_list(const char *whose, const char *const *names, const void *
 	}
 }
 
-/* An object in the array, if there is one. */
+/* An object at the end of an array, if there is one. */
 static struct json_object *next_of(struct json_object *array) {
-	struct json_object *object = array ? json_object_new_object() : NULL;
+	struct json_object *next = array ? json_object_new_object() : NULL;
 
-	if (array) json_object_array_add(array, object);
-	return object;
+	if (array) json_object_array_add(array, next);
+	return next;
 }
 
 /* json: receives lists of all queues, as long as there are any; NULL: they are printed. */
