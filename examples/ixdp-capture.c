@@ -92,7 +92,7 @@ static bool is_done(const struct capture *cap) {
 	const uint64_t count = cap->run.opts->count;
 	struct ixdp_wire_stats wire;
 
-	return cap->file.failed || (count && cap->file.captured == count) ||
+	return cap->file.failed || (count && cap->file.captured == count) || cap->run.deaf ||
 	       (cap->run.ending && ixdp_wire_stats_get(cap->port, &wire) == -ENOTSUP);
 }
 

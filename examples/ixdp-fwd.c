@@ -20,8 +20,10 @@ struct path {
 };
 
 /* One batch: from the RX ring into an array of packets, and from there to the TX ring. */
-static unsigned forward(struct path *path, unsigned batch) {
+static unsigned forward(struct path *path, unsigned batch, bool receive) {
 	if (path->n == 0) {
+		if (!receive) return 0;
+
 		const int received = ixdp_rx(path->rx_port, path->rx_queue, path->pkts, batch);
 
 		if (received <= 0) return 0;
@@ -47,7 +49,7 @@ static void forward_all(struct run *run, struct path *paths, unsigned n_paths) {
 	do {
 		moved = 0;
 		for (unsigned i = 0; i < n_paths; i++)
-			moved += forward(&paths[i], opts->batch);
+			moved += forward(&paths[i], opts->batch, !run->deaf);
 		total += moved;
 		if (opts->count && total >= opts->count) run_end(run);
 	} while (run_goes_on(run, moved));

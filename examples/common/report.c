@@ -53,11 +53,13 @@ static void tell_changes(struct report_port *port, unsigned link, bool paused) {
 	const char *name = ixdp_port_name(port->port);
 
 	if (link != port->link && link)
-		report_error("%s: link is up, %u Mbit/s", name, link);
+		report_error("warning: %s: link is up, %u Mbit/s", name, link);
 	else if (link != port->link)
-		report_error("%s: link is down", name);
+		report_error("warning: %s: link is down", name);
 	if (paused != port->paused)
-		report_error(paused ? "%s: the peer has paused us" : "%s: no longer paused", name);
+		report_error(paused ? "warning: %s: the peer has paused us"
+				    : "warning: %s: no longer paused",
+			     name);
 	port->link = link;
 	port->paused = paused;
 }
@@ -69,6 +71,7 @@ static int take_sample(const struct report *report, struct report_port *port, bo
 	struct ixdp_link link;
 
 	*sample = (struct report_sample){0};
+	if (port->gone) return -ENODEV;
 	if (!ixdp_wire_stats_get(port->port, &wire)) {
 		report_set(sample, WIRE_TX_PACKETS, wire.to_port_packets);
 		report_set(sample, WIRE_RX_PACKETS, wire.from_port_packets);
@@ -81,6 +84,7 @@ static int take_sample(const struct report *report, struct report_port *port, bo
 	}
 	if (ixdp_stats_get(port->port, &stats) || ixdp_link_get(port->port, &link)) {
 		report_error("%s", ixdp_error());
+		port->gone = true;
 		return -ENODEV;
 	}
 	sample->link = link.up ? link.mbps : 0;
@@ -225,12 +229,17 @@ int report_interval(struct report *report, double t) {
 }
 
 int report_totals(struct report *report, double t) {
+	int gone = 0;
+
 	for (unsigned i = 0; i < report->n_ports; i++) {
 		struct report_port *port = &report->ports[i];
 		const char *name = ixdp_port_name(port->port);
 		struct report_sample now;
 
-		if (take_sample(report, port, true, &now)) return -ENODEV;
+		if (take_sample(report, port, true, &now)) {
+			gone = -ENODEV;
+			continue;
+		}
 		const struct report_sample diff = difference(&now, &port->last);
 
 		if (report->json) {
@@ -240,7 +249,7 @@ int report_totals(struct report *report, double t) {
 			print_total(report, name, &now, t);
 		}
 	}
-	return report_flush();
+	return report_flush() ? -EIO : gone;
 }
 
 /* The statistics of a port or a queue, whose names tell what they are. */

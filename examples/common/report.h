@@ -37,6 +37,7 @@ struct report_sample {
 
 struct report_port {
 	struct ixdp_port *port;
+	bool gone;	     /* it has been said that the device has gone; it has no totals */
 	uint64_t tx_refused; /* frames that the program gave up: no TX ring took them */
 	unsigned link;	     /* Mbit/s, and whether the peer has paused us, as last told */
 	bool paused;

@@ -19,15 +19,21 @@ struct run {
 	const struct options *opts;
 	struct report report; /* with the ports */
 	uint64_t start_ns;
-	uint64_t now_ns;  /* as of run_begin() or run_goes_on() */
-	bool ending;	  /* send nothing new: what is under way runs out */
-	bool failed;	  /* the exit code will be 1 */
-	uint64_t end_ns;  /* when it began to end */
-	int end_signals;  /* signals caught by then: one more ends the waiting */
-	uint64_t idle_ns; /* since when nothing has moved */
-	uint64_t look_ns; /* when to look at the wires next */
-	unsigned moved;	  /* frames moved since the last look */
-	unsigned quiet;	  /* looks in succession that found everything empty */
+	uint64_t now_ns; /* as of run_begin() or run_goes_on() */
+	bool ending;	 /* send nothing new: what is under way runs out */
+	bool deaf;	 /* receive nothing any more: what is to be sent runs out */
+	bool failed;	 /* the exit code will be 1 */
+	bool over;	 /* nothing is left to be waited for: a device has gone, or sends no more */
+	bool linkless;	 /* a port had no link when the run began */
+	uint64_t deaf_ns;		    /* since when nothing is received */
+	uint64_t end_ns;		    /* when it began to end */
+	int end_signals;		    /* signals caught by then: one more ends the waiting */
+	uint64_t idle_ns;		    /* since when nothing has moved */
+	uint64_t look_ns;		    /* when to look at the wires next */
+	uint64_t sent[REPORT_MAX_PORTS];    /* tx_packets at the last interval */
+	uint64_t sent_ns[REPORT_MAX_PORTS]; /* since when they stay */
+	unsigned moved;			    /* frames moved since the last look */
+	unsigned quiet;			    /* looks in succession that found everything empty */
 };
 
 /*

@@ -124,9 +124,10 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
  * when neither worked; then nothing that it knows of may be given to anybody else.
  */
 static bool silence(struct ixdp_port *port) {
-	bool stopped = device_reset(port) == 0;
-	if (!stopped) ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
-	if (port->bus->ops->dma_enable(port->bus, false) == 0 || stopped) return true;
+	int err = device_reset(port);
+	/* Of one that has gone its user knows: that is no second complaint. */
+	if (err) ixdp_log(err == -ENODEV ? IXDP_LOG_INFO : IXDP_LOG_WARNING, "%s", ixdp_error());
+	if (port->bus->ops->dma_enable(port->bus, false) == 0 || !err) return true;
 	ixdp_log(IXDP_LOG_ERROR, "%s; %s cannot be stopped, its memory stays allocated",
 		 ixdp_error(), port->bus->name);
 	return false;

@@ -33,6 +33,7 @@ static const struct {
     [FAULT_SEMAPHORE_HELD] = {"semaphore-held", NULL},
     [FAULT_WRONG_MAC] = {"wrong-mac", NULL},
     [FAULT_ALL_ONES] = {"all-ones", NULL},
+    [FAULT_GONE_AFTER] = {"gone-after", "N"},
     [FAULT_TORN] = {"torn", NULL},
     [FAULT_LEN_ZERO] = {"len-zero", "N"},
     [FAULT_BAD_CRC] = {"bad-crc", "N"},
@@ -69,6 +70,7 @@ static bool parse_arg(const char *text, size_t len, uint64_t *arg) {
 static void clear(struct softnic *nic) {
 	nic->faults = 0;
 	nic->link_at = 0;
+	nic->moved = 0;
 	if (nic_dma_on(nic)) nic_late_run(nic, true);
 }
 
@@ -121,9 +123,20 @@ int nic_fault_set(struct softnic *nic, const char *text) {
 	}
 }
 
-void nic_torn(struct softnic *nic, unsigned queue, uint32_t index, struct desc *d, uint64_t qw1) {
-	desc_publish(d, qw1);
+void nic_fault_count(struct softnic *nic, unsigned moved) {
+	nic->moved += moved;
+	if (nic->moved >= nic->fault_arg[FAULT_GONE_AFTER])
+		nic->faults |= UINT32_C(1) << FAULT_ALL_ONES;
+}
+
+void nic_torn(struct softnic *nic, unsigned queue, uint32_t index, struct desc *d, uint64_t half,
+	      uint64_t whole) {
+	half = htole64(half);
+	__atomic_store_n(&d->qw1, half, __ATOMIC_RELEASE);
 	if (nic->hooks.torn) nic->hooks.torn(nic, queue, index, nic->hooks.arg);
+	/* A driver that took the half for the whole may have made a new descriptor of it. */
+	__atomic_compare_exchange_n(&d->qw1, &half, htole64(whole), false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
 }
 
 static void publish_oldest(struct softnic *nic) {

@@ -114,6 +114,7 @@ enum nic_fault {
 	FAULT_SEMAPHORE_HELD,
 	FAULT_WRONG_MAC,
 	FAULT_ALL_ONES,
+	FAULT_GONE_AFTER,
 	FAULT_TORN,
 	FAULT_LEN_ZERO,
 	FAULT_BAD_CRC,
@@ -187,6 +188,7 @@ struct softnic {
 	uint64_t fault_arg[FAULT_COUNT];
 	uint64_t flap_ns;	       /* link-flap: how long it is down, and up in between */
 	uint64_t dmas;		       /* counted for iommu */
+	uint64_t moved;		       /* frames, counted for gone-after */
 	uint64_t arrivals, deliveries; /* counted for bad-crc and len-zero */
 	unsigned wedged;	       /* resets until DMA works again, after master-stuck */
 	uint64_t reset_at;
@@ -458,8 +460,11 @@ static inline void nic_write_back(struct softnic *nic, const struct nic_ring *ri
 		nic_write_back_late(nic, ring, index, qw1);
 }
 
-/* The torn fault: publishes a receive descriptor half written, and calls the hook. */
-void nic_torn(struct softnic *nic, unsigned queue, uint32_t index, struct desc *d, uint64_t qw1);
+/* The torn fault: publishes a receive descriptor half, calls the hook, publishes the whole. */
+void nic_torn(struct softnic *nic, unsigned queue, uint32_t index, struct desc *d, uint64_t half,
+	      uint64_t whole);
+/* The gone-after fault, which must be set: so many frames more have moved. */
+void nic_fault_count(struct softnic *nic, unsigned moved);
 /* Publishes held-back write-backs: those that are due, or all. */
 void nic_late_run(struct softnic *nic, bool all);
 

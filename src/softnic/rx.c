@@ -175,9 +175,11 @@ static bool write_part(struct softnic *nic, const struct nic_ring *ring,
 			      "enabled (8.2.3.11.1)");
 	}
 	if (advanced) __atomic_store_n(&d->qw0, htole64(last ? wb->qw0 : 0), __ATOMIC_RELAXED);
-	if (unlikely(nic_fault(nic, FAULT_TORN)))
-		nic_torn(nic, frame->queue, index, d, nic_writeback_qw1(wb, advanced, last, 0));
-	nic_write_back(nic, ring, index, d, nic_writeback_qw1(wb, advanced, last, len));
+	if (unlikely(nic_fault(nic, FAULT_TORN) && !nic_fault(nic, FAULT_DD_LATE)))
+		nic_torn(nic, frame->queue, index, d, nic_writeback_qw1(wb, advanced, last, 0),
+			 nic_writeback_qw1(wb, advanced, last, len));
+	else
+		nic_write_back(nic, ring, index, d, nic_writeback_qw1(wb, advanced, last, len));
 	*ring->head = nic_ring_next(ring, index);
 	return true;
 }

@@ -73,6 +73,7 @@ static unsigned step(struct softnic *nic, unsigned frames) {
 	moved = nic_rx_run(nic, frames, now);
 	nic_flow_run(nic, now);
 	moved += nic_tx_run(nic, frames, now);
+	if (nic_fault(nic, FAULT_GONE_AFTER)) nic_fault_count(nic, moved);
 	nic_lock_give(&nic->lock);
 	return moved;
 }
