@@ -223,7 +223,10 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 	 */
 	uint32_t head = reg_read(port, REG_N(TDH, queue));
 	uint32_t done = (head - ring->clean) & ring->mask;
-	if (head <= ring->mask && done <= ring->next - ring->clean) tx_take_back(ring, done);
+	/* Not beyond a DD that has yet to come: it would be taken for that of the next lap. */
+	uint32_t most = RS_DISTANCE - 1 - ring->clean % RS_DISTANCE;
+	if (head <= ring->mask && done <= ring->next - ring->clean)
+		tx_take_back(ring, done < most ? done : most);
 	return ring->clean - before;
 }
 

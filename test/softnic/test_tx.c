@@ -98,6 +98,24 @@ static void cleaning_twice_frees_once(void **state) {
 	rig_close(&rig);
 }
 
+/*
+ * The head has moved, but the report is under way: were its descriptor used again, the report of
+ * the last lap would be taken for the next one's, and a packet given back before it is sent.
+ */
+static void a_report_that_is_late_is_waited_for(void **state) {
+	uint64_t seq = 0;
+
+	(void)state;
+	rig_open(&rig, ",fault=dd-late:1000", NULL);
+	send_all(0, 64, 32, &seq);
+	assert_int_equal(rig.sent, 64);
+	assert_int_equal(ixdp_tx_clean(rig.port, 0), 31);
+	assert_int_equal(ixdp_tx_clean(rig.port, 0), 0);
+	softnic_fault(rig.nic, "none");
+	assert_int_equal(ixdp_tx_clean(rig.port, 0), 33);
+	rig_close(&rig);
+}
+
 /* An idle ring keeps the last few buffers, fewer than a chunk, until it is cleaned. */
 static void idle_ring_holds_less_than_a_chunk(void **state) {
 	unsigned buffers;
@@ -330,6 +348,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(full_ring_takes_what_fits_and_no_more),
 	    cmocka_unit_test(cleaning_twice_frees_once),
+	    cmocka_unit_test(a_report_that_is_late_is_waited_for),
 	    cmocka_unit_test(idle_ring_holds_less_than_a_chunk),
 	    cmocka_unit_test(every_ring_size_wraps_and_closes_with_packets_pending),
 	    cmocka_unit_test(ring_sizes_that_cannot_be_are_refused),
