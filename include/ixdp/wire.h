@@ -34,7 +34,8 @@ struct ixdp_wire_stats {
 /* Counters of the wire since open. Any thread. Returns 0 or -ENOTSUP. */
 IXDP_API int ixdp_wire_stats_get(struct ixdp_port *port, struct ixdp_wire_stats *stats);
 
-/* Stops the wire's source: it sends no further frame. Any thread. Returns 0 or -ENOTSUP. */
+/* Stops the wire's source: it sends no further frame, unless it is a generator
+ * with stop=off. Any thread. Returns 0 or -ENOTSUP. */
 IXDP_API int ixdp_wire_stop(struct ixdp_port *port);
 
 #ifdef __cplusplus

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KEYS = 5 };
+enum { MAX_KEYS = 6 };
 
 struct kind {
 	const char *name; /* first part of peer=; NULL where that is a port's name */
@@ -18,7 +18,7 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-    {"gen", 0, {"rate", "size", "flows", "count", "drop"}, wire_gen_open},
+    {"gen", 0, {"rate", "size", "flows", "count", "drop", "stop"}, wire_gen_open},
     {"loop", 0, {NULL}, wire_loop_open},
     {"pcap", 2, {"rate"}, wire_pcap_open},
     {NULL, 0, {NULL}, wire_cable_open},

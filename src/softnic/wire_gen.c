@@ -27,6 +27,7 @@ struct gen {
 	struct ixdp_frame_config frame;
 	struct ixdp_pacer pacer;
 	bool paced;
+	bool unstoppable;
 	bool ready;    /* the next frame is in data */
 	uint64_t left; /* frames still to be handed out */
 	uint64_t flows;
@@ -47,12 +48,16 @@ static const uint8_t *gen_peek(struct wire *wire, uint64_t now_ns, size_t *len, 
 	return gen->data;
 }
 
-static void gen_stop(struct wire *wire) {
-	struct gen *gen = (struct gen *)wire;
-
+static void end(struct gen *gen) {
 	gen->left = 0;
 	gen->ready = false;
 	__atomic_store_n(&gen->source.done, true, __ATOMIC_RELAXED);
+}
+
+static void gen_stop(struct wire *wire) {
+	struct gen *gen = (struct gen *)wire;
+
+	if (!gen->unstoppable) end(gen);
 }
 
 /* The next frame is the next flow's; after the last one they all begin again, one number on. */
@@ -68,7 +73,7 @@ static void gen_pop(struct wire *wire) {
 	if (gen->paced) ixdp_pacer_sent(&gen->pacer, 1);
 	wire_count_to_port(&gen->totals, gen->frame.size);
 	__atomic_store_n(&gen->source.handed, gen->totals.to_port_packets, __ATOMIC_RELAXED);
-	if (--gen->left == 0) gen_stop(wire);
+	if (--gen->left == 0) end(gen);
 }
 
 static bool gen_send(struct wire *wire, const uint8_t *frame, size_t len, uint64_t now_ns) {
@@ -106,13 +111,15 @@ static const struct wire_ops gen_ops = {
     .close = gen_close,
 };
 
-static int read_drop(const struct wire_request *request, bool *drop) {
-	const char *text = softnic_name_get(request->name, "drop");
+/* on or off, where the key is given. */
+static int read_switch(const struct wire_request *request, const char *key, bool *on) {
+	const char *text = softnic_name_get(request->name, key);
 
-	*drop = text && strcmp(text, "on") == 0;
-	if (text && !*drop && strcmp(text, "off") != 0)
-		return ixdp_fail(EINVAL, "soft:%s: drop=%.40s: must be on or off",
-				 request->name->name, text);
+	if (!text) return 0;
+	*on = strcmp(text, "on") == 0;
+	if (!*on && strcmp(text, "off") != 0)
+		return ixdp_fail(EINVAL, "soft:%s: %s=%.40s: must be on or off",
+				 request->name->name, key, text);
 	return 0;
 }
 
@@ -120,7 +127,7 @@ static int read_options(struct gen *gen, const struct wire_request *request) {
 	uint64_t size = IXDP_FRAME_MIN;
 	struct ixdp_rate rate;
 	double pps = 0;
-	bool drop;
+	bool drop = false, stop = true;
 	int err;
 
 	gen->flows = 1;
@@ -129,10 +136,12 @@ static int read_options(struct gen *gen, const struct wire_request *request) {
 	    (err = wire_option_number(request, "flows", 1, IXDP_FRAME_MAX_FLOWS, &gen->flows)) ||
 	    (err = wire_option_number(request, "count", 1, UINT64_MAX - 1, &gen->left)) ||
 	    (err = wire_option_rate(request, (unsigned)size, &rate, &pps)) ||
-	    (err = read_drop(request, &drop)))
+	    (err = read_switch(request, "drop", &drop)) ||
+	    (err = read_switch(request, "stop", &stop)))
 		return err;
 
 	gen->wire.waits = !drop;
+	gen->unstoppable = !stop;
 	gen->frame.size = (uint16_t)size;
 	gen->totals.source = true;
 	gen->totals.checks = true;

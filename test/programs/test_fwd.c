@@ -354,6 +354,26 @@ static void a_port_that_sends_nothing_is_given_up(void **state) {
 	program_free(&program);
 }
 
+/* A peer that knows nothing of our end goes on: what it sends then is not waited for. */
+static void a_peer_that_never_gets_quiet_is_left_alone(void **state) {
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", "--count", "2000",
+					     "soft:a,peer=gen,rate=50kpps,stop=off", "soft:b"));
+	assert_int_equal(program_wait(&program), 0);
+	assert_int_equal(program_error_lines(&program), 0);
+	struct json_object *a = program_final(&program, "soft:a");
+	struct json_object *b = program_final(&program, "soft:b");
+
+	/* All that was received has been sent. */
+	assert_true(json_int(a, "rx_packets") >= 2000);
+	assert_int_equal(json_int(b, "tx_packets"), json_int(a, "rx_packets"));
+	assert_int_equal(json_int(b, "tx_dropped"), 0);
+	assert_true(json_number(a, "t") < 5);
+	program_free(&program);
+}
+
 static void survives_a_reader_that_leaves(void **state) {
 	struct program program;
 
@@ -386,6 +406,7 @@ int main(void) {
 	    cmocka_unit_test(a_capture_that_is_incomplete_is_a_failure),
 	    cmocka_unit_test(another_signal_ends_the_drain),
 	    cmocka_unit_test(a_port_that_sends_nothing_is_given_up),
+	    cmocka_unit_test(a_peer_that_never_gets_quiet_is_left_alone),
 	    cmocka_unit_test(survives_a_reader_that_leaves),
 	};
 

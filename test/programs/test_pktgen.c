@@ -102,6 +102,43 @@ static void counts_what_does_not_come_back(void **state) {
 	program_free(&program);
 }
 
+/* The last one is missed as well when it is the first: not one comes back. */
+static void counts_when_nothing_comes_back(void **state) {
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-pktgen", "--json", "--count", "1000", "--rate",
+					     "50kpps", "soft:a,peer=loop,fault=bad-crc:1"));
+	assert_int_equal(program_wait(&program), 0);
+	struct json_object *final = program_final(&program, "soft:a");
+
+	assert_int_equal(json_int(final, "tx_packets"), 1000);
+	assert_int_equal(json_int(final, "rx_packets"), 0);
+	assert_int_equal(json_int(final, "rx_dropped"), 1000);
+	assert_int_equal(json_int(final, "rx_lost"), 1000);
+	program_free(&program);
+}
+
+/* A peer that goes on sending holds up the end no longer than a wire of which no end can be seen.
+ */
+static void ends_although_the_peer_goes_on(void **state) {
+	struct program program;
+
+	(void)state;
+	program_start(&program, PROGRAM_ARGS("ixdp-pktgen", "--json", "--rate", "50kpps",
+					     "soft:a,peer=gen,rate=50kpps,stop=off"));
+	assert_non_null(program_line(&program));
+	kill(program.pid, SIGINT);
+	assert_int_equal(program_wait(&program), 0);
+	struct json_object *final = program_final(&program, "soft:a");
+
+	assert_int_equal(program_error_lines(&program), 0);
+	assert_int_equal(json_int(final, "tx_packets"), json_int(final, "wire_rx_packets"));
+	assert_int_equal(json_int(final, "tx_dropped"), 0);
+	assert_true(json_number(final, "t") < 5);
+	program_free(&program);
+}
+
 /* Somebody else's frames come, ours go elsewhere: none of ours is lost on the way back. */
 static void takes_nobody_elses_frames_for_its_own(void **state) {
 	struct program program;
@@ -305,6 +342,8 @@ int main(void) {
 	    cmocka_unit_test(sends_in_order_on_several_queues),
 	    cmocka_unit_test(gets_back_what_it_sent),
 	    cmocka_unit_test(counts_what_does_not_come_back),
+	    cmocka_unit_test(counts_when_nothing_comes_back),
+	    cmocka_unit_test(ends_although_the_peer_goes_on),
 	    cmocka_unit_test(takes_nobody_elses_frames_for_its_own),
 	    cmocka_unit_test(says_nothing_about_returns_when_there_are_none),
 	    cmocka_unit_test(keeps_the_rate),
