@@ -121,12 +121,11 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 
 /*
  * The NIC can no longer touch our memory: it was reset, or at least lost its bus mastering. False
- * when neither worked; then nothing that it knows of may be given to anybody else.
+ * when neither worked; then nothing that it knows of may be given to anybody else. (Gone: no news.)
  */
 static bool silence(struct ixdp_port *port) {
 	int err = device_reset(port);
-	/* Of one that has gone its user knows: that is no second complaint. */
-	if (err) ixdp_log(err == -ENODEV ? IXDP_LOG_INFO : IXDP_LOG_WARNING, "%s", ixdp_error());
+	if (err && err != -ENODEV) ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
 	if (port->bus->ops->dma_enable(port->bus, false) == 0 || !err) return true;
 	ixdp_log(IXDP_LOG_ERROR, "%s; %s cannot be stopped, its memory stays allocated",
 		 ixdp_error(), port->bus->name);

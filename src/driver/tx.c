@@ -222,9 +222,8 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 	 * device reads as all ones, which is beyond any ring.
 	 */
 	uint32_t head = reg_read(port, REG_N(TDH, queue));
-	uint32_t done = (head - ring->clean) & ring->mask;
 	/* Not beyond a DD that has yet to come: it would be taken for that of the next lap. */
-	uint32_t most = RS_DISTANCE - 1 - ring->clean % RS_DISTANCE;
+	uint32_t done = (head - ring->clean) & ring->mask, most = ~ring->clean % RS_DISTANCE;
 	if (head <= ring->mask && done <= ring->next - ring->clean)
 		tx_take_back(ring, done < most ? done : most);
 	return ring->clean - before;

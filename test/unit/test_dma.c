@@ -396,6 +396,23 @@ static void a_dead_process_that_had_our_pid_is_dead(void **state) {
 	assert_false(exists(folder));
 }
 
+/* A process was killed before its folder had its name, or is about to give it one. */
+static void a_hidden_folder_is_swept_once_it_is_old(void **state) {
+	const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	char folders[2][200];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(folders[i], sizeof(folders[i]), "%s/.ixdp-%d-%u", huge, getpid(), i);
+		assert_int_equal(mkdir(folders[i], 0700), 0);
+	}
+	assert_int_equal(utimensat(AT_FDCWD, folders[0], old, 0), 0);
+	assert_int_equal(dma_leftovers_clear(NULL), 0);
+	assert_false(exists(folders[0]));
+	assert_true(exists(folders[1]));
+	rmdir(folders[1]);
+}
+
 static void a_forked_child_leaves_its_parents_files(void **state) {
 	struct dma_mem *mem, *own;
 	int status;
@@ -467,6 +484,7 @@ int main(void) {
 	    TEST(a_living_process_keeps_its_memory),
 	    TEST(what_no_device_writes_into_is_swept_by_the_next_process),
 	    TEST(a_dead_process_that_had_our_pid_is_dead),
+	    TEST(a_hidden_folder_is_swept_once_it_is_old),
 	    TEST(a_forked_child_leaves_its_parents_files),
 	    TEST(symbolic_links_lead_nowhere),
 	};
