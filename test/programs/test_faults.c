@@ -17,10 +17,11 @@
 
 #include <cmocka.h>
 
+enum { ANY = -1, SOME = -2 };
 enum { FRAMES = 2000, MAX_LINES = 3, TOGETHER = 3 };
 
 /* fwd: a generator of FRAMES, each forwarded back out; pktgen: FRAMES, each looped back. */
-#define FWD "ixdp-fwd", "--json", "--duration", "20"
+#define FWD "ixdp-fwd", "--json"
 #define PKTGEN "ixdp-pktgen", "--json", "--rate", "100kpps", "--count", "2000"
 #define CAPTURE "ixdp-capture", "--json", "-w", "/dev/null"
 #define GEN "soft:a,peer=gen,rate=100kpps,count=2000,fault="
@@ -31,9 +32,9 @@ struct row {
 	int status;
 	/* What stderr says, line by line, behind the program's name; patterns of fnmatch(). */
 	const char *says[MAX_LINES];
-	/* Of the totals; -1: not looked at. Without totals: none. */
+	/* Of the totals, if there are any; or one of those below. */
 	bool no_totals;
-	int received, sent, rx_dropped, corrupt;
+	int received, sent, rx_dropped;
 };
 
 /* Nothing was lost. */
@@ -41,7 +42,7 @@ struct row {
 /* It was not started, or has gone. */
 #define NONE .status = 1, .no_totals = true
 /* Somewhere in the middle. */
-#define SOME .status = 1, .received = -1, .sent = -1, .rx_dropped = -1, .corrupt = -1
+#define STUCK .status = 1, .received = ANY, .sent = ANY, .rx_dropped = ANY
 
 /* The README of tests has the same list, for doing it by hand. */
 static const struct row rows[] = {
@@ -67,7 +68,8 @@ static const struct row rows[] = {
      NONE,
      .says = {"soft:a: RDRXCTL.DMAIDONE (register 0x02f00, bits 0x00000008) is still clear after "
 	      "500 ms"}},
-    {{FWD, GEN "enable-late:5"}, ALL},
+    /* The driver looks twice at least, however slow the machine. */
+    {{FWD, GEN "enable-late:1"}, ALL},
     {{FWD, GEN "enable-late:999999999"},
      NONE,
      .says = {"soft:a: RXDCTL.ENABLE (register 0x01028, bits 0x02000000) is still clear after 10 "
@@ -77,7 +79,7 @@ static const struct row rows[] = {
      .says = {"soft:a: RXDCTL.ENABLE (register 0x01028, bits 0x02000000) is still clear after 10 "
 	      "ms"}},
     /* Both are met when the port is closed; the reset then ends what did not end by itself. */
-    {{FWD, GEN "disable-late:5"}, ALL},
+    {{FWD, GEN "disable-late:1"}, ALL},
     {{FWD, GEN "disable-never"},
      ALL,
      .says = {"warning: soft:a: RXDCTL.ENABLE (register 0x01028, bits 0x02000000) is still set "
@@ -90,7 +92,7 @@ static const struct row rows[] = {
 	      "warning: soft:a: STATUS.MASTER_ENABLE (register 0x00008, bits 0x00080000) is still "
 	      "set after 80 ms; transactions are not pending; flushing and resetting twice"}},
     {{FWD, GEN "link-late:300"}, ALL},
-    {{FWD, GEN "link-late:1500"}, ALL, .says = {"warning: soft:a: waiting for link"}},
+    {{FWD, GEN "link-late:3000"}, ALL, .says = {"warning: soft:a: waiting for link"}},
     {{FWD, GEN "link-flap:3:5"}, ALL},
     {{PKTGEN, LOOP "link-flap:3:5"}, ALL},
     {{FWD, GEN "secrx-stuck"},
@@ -116,7 +118,7 @@ static const struct row rows[] = {
      NONE,
      .says = {"soft:a: device has gone: LINKS reads 0xffffffff"}},
     /* Whoever looks in between finds no length, and has a frame less, which is counted. */
-    {{FWD, GEN "torn"}, .received = -1, .sent = -1, .rx_dropped = -1},
+    {{FWD, GEN "torn"}, .received = SOME, .sent = SOME, .rx_dropped = ANY},
     {{FWD, GEN "len-zero:10"}, .received = 1800, .sent = 1800, .rx_dropped = 200},
     {{PKTGEN, LOOP "len-zero:10"}, .received = 1800, .sent = 2000, .rx_dropped = 200},
     {{CAPTURE, GEN "len-zero:1"}, .rx_dropped = 2000},
@@ -125,11 +127,11 @@ static const struct row rows[] = {
     {{FWD, GEN "dd-late:20"}, ALL},
     {{PKTGEN, LOOP "dd-late:20"}, ALL},
     {{FWD, GEN "tx-stop"},
-     SOME,
+     STUCK,
      .says = {"soft:a: does not send: tx_packets stays at 0, 511 more are in its TX rings; given "
 	      "up after 2 s"}},
     {{PKTGEN, LOOP "tx-stop"},
-     SOME,
+     STUCK,
      .says = {"soft:a: does not send: tx_packets stays at 0, 511 more are in its TX rings; given "
 	      "up after 2 s"}},
     /* As quiet as a line on which nothing comes: what waits for room is not lost ... */
@@ -141,16 +143,16 @@ static const struct row rows[] = {
 	      "after 2 s"}},
     /* ... and what does not wait is counted, once the port receives. */
     {{"ixdp-fwd", "--json", "--duration", "0.3", "soft:a,peer=gen,drop=on,fault=rx-stop"},
-     .rx_dropped = -1},
+     .rx_dropped = SOME},
     {{FWD, GEN "rs-hang:31"}, ALL},
     {{FWD, GEN "rs-hang:20"},
-     SOME,
+     STUCK,
      .says = {"warning: soft:a: TDT?0?: descriptor 20: more descriptors without RS than "
 	      "fault=rs-hang says (0x15): the queue hangs",
 	      "soft:a: does not send: tx_packets stays at 20, * more are in its TX rings; given up "
 	      "after 2 s"}},
     {{FWD, GEN "iommu:100"},
-     SOME,
+     STUCK,
      .says = {"warning: soft:a: ?D*?0?: * (fault=iommu)",
 	      "warning: soft:a: ?D*?0?: * (fault=iommu)",
 	      "soft:a: does not send: tx_packets stays at *, * more are in its TX rings; given up "
@@ -229,7 +231,9 @@ static void check_stderr(const struct row *row, const char *text) {
 
 static void check_total(const struct row *row, struct json_object *final, const char *name,
 			int value) {
-	if (value >= 0 && json_int(final, name) != value)
+	const int64_t is = json_int(final, name);
+
+	if (value == SOME ? is <= 0 : value != ANY && is != value)
 		fail_msg("%s: %s must be %d: %s", device_of(row), name, value,
 			 json_object_to_json_string(final));
 }

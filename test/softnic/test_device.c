@@ -319,6 +319,38 @@ static void gone_devices_are_errors_not_endless_waits(void **state) {
 	rig_close(&rig);
 }
 
+/* The caller goes on as if nothing were the matter, and gets all its buffers back. */
+static void a_card_that_goes_in_the_middle_takes_no_buffer_along(void **state) {
+	struct ixdp_pkt pkts[64], held[8];
+	struct ixdp_stats stats;
+	int n, taken = 0;
+
+	(void)state;
+	rig_open(&rig, ",fault=gone-after:100", NULL);
+	while (ixdp_stats_get(rig.port, &stats) == 0) {
+		assert_true(rig.next_in < 200);
+		rig_inject(&rig, 60);
+		n = rig_make(&rig, pkts, 1, 60, 0);
+		ixdp_free(rig.pool, pkts, n - ixdp_tx(rig.port, 0, pkts, n));
+		softnic_step(rig.nic, 64);
+	}
+	assert_int_equal(rig.sent, 50);
+	assert_int_equal(ixdp_rx(rig.port, 0, held, 8), 8);
+	while ((n = ixdp_rx(rig.port, 0, pkts, 64)) > 0)
+		ixdp_free(rig.pool, pkts, n);
+	do {
+		n = rig_make(&rig, pkts, 64, 60, 0);
+		taken = ixdp_tx(rig.port, 0, pkts, n);
+		assert_true(taken >= 0);
+		ixdp_free(rig.pool, &pkts[taken], n - taken);
+		rig_run(&rig);
+	} while (taken > 0);
+	assert_int_equal(ixdp_tx_clean(rig.port, 0), 0);
+	assert_int_equal(rig.sent, 50);
+	ixdp_free(rig.pool, held, 8);
+	rig_close(&rig);
+}
+
 static void address_can_be_set_and_filters(void **state) {
 	static const uint8_t other[6] = {0x02, 0, 0, 0, 0, 0x42};
 	static const uint8_t multicast[6] = {0x01, 0, 0x5E, 0, 0, 1}, zero[6];
@@ -449,6 +481,7 @@ int main(void) {
 	    cmocka_unit_test(memory_may_be_scattered),
 	    cmocka_unit_test(link_is_reported),
 	    cmocka_unit_test(gone_devices_are_errors_not_endless_waits),
+	    cmocka_unit_test(a_card_that_goes_in_the_middle_takes_no_buffer_along),
 	    cmocka_unit_test(address_can_be_set_and_filters),
 	    cmocka_unit_test(totals_are_wider_than_the_counters),
 	    cmocka_unit_test(counters_start_at_zero),
