@@ -226,10 +226,14 @@ static void stop_receiving(struct run *run) {
 	run->deaf_ns = run->now_ns;
 }
 
-/* One line, about the port that holds up the others: what one does not send, none receives. */
-static void say_what_is_stuck(const struct run *run, double waited) {
+/*
+ * Fails, with one line about the port that holds up the others: what one does not send, none
+ * receives.
+ */
+static void fail_stuck(struct run *run, double waited) {
 	const struct report *report = &run->report;
 
+	run->failed = true;
 	for (unsigned i = 0; i < report->n_ports; i++) {
 		const char *name = ixdp_port_name(report->ports[i].port);
 		struct ixdp_stats stats;
@@ -254,6 +258,7 @@ static void say_what_is_stuck(const struct run *run, double waited) {
 			     name, stats.rx_packets, waited);
 		return;
 	}
+	report_error("frames are still under way after %.0f s: given up", waited);
 }
 
 /* What is under way shall not be waited for any longer. */
@@ -264,8 +269,7 @@ static bool is_given_up(struct run *run) {
 	if (run->now_ns - run->idle_ns < (uint64_t)STUCK_MS * MS &&
 	    (!run->deaf || run->now_ns - since_ns < (uint64_t)DRAIN_MS * MS))
 		return false;
-	say_what_is_stuck(run, (double)(run->now_ns - since_ns) / 1e9);
-	run->failed = true;
+	fail_stuck(run, (double)(run->now_ns - since_ns) / 1e9);
 	return true;
 }
 
@@ -291,8 +295,8 @@ static void interval(struct run *run) {
 	if (err) run_end(run);
 	for (unsigned i = 0; i < run->report.n_ports && !run->ending; i++)
 		if (is_stuck(run, i)) {
-			say_what_is_stuck(run, STUCK_MS / 1000);
-			run->failed = run->over = true;
+			fail_stuck(run, STUCK_MS / 1000);
+			run->over = true;
 			run_end(run);
 		}
 }
