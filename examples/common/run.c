@@ -295,7 +295,7 @@ static void interval(struct run *run) {
 	if (err) run_end(run);
 	for (unsigned i = 0; i < run->report.n_ports && !run->ending; i++)
 		if (is_stuck(run, i)) {
-			fail_stuck(run, STUCK_MS / 1000);
+			fail_stuck(run, (double)STUCK_MS / 1000);
 			run->over = true;
 			run_end(run);
 		}

@@ -20,19 +20,21 @@
 enum { ANY = -1, SOME = -2 };
 enum { FRAMES = 2000, MAX_LINES = 3, TOGETHER = 3 };
 
-/* fwd: a generator of FRAMES, each forwarded back out; pktgen: FRAMES, each looped back. */
-#define FWD "ixdp-fwd", "--json"
-#define PKTGEN "ixdp-pktgen", "--json", "--rate", "100kpps", "--count", "2000"
-#define CAPTURE "ixdp-capture", "--json", "-w", "/dev/null"
-#define GEN "soft:a,peer=gen,rate=100kpps,count=2000,fault="
-#define LOOP "soft:a,peer=loop,fault="
+/* Frames that go round: from a generator through ixdp-fwd, from ixdp-pktgen over a loop. */
+#define FWD .program = "ixdp-fwd", .device = "soft:a,peer=gen,rate=100kpps,count=2000"
+#define PKTGEN                                                                                     \
+	.program = "ixdp-pktgen", .device = "soft:a,peer=loop",                                    \
+	.args = {"--rate", "100kpps", "--count", "2000"}
+#define CAPTURE                                                                                    \
+	.program = "ixdp-capture", .device = "soft:a,peer=gen,rate=100kpps,count=2000",            \
+	.args = {"-w", "/dev/null"}
 
 struct row {
-	const char *args[8];
+	const char *fault, *program, *device, *args[4];
 	int status;
-	/* What stderr says, line by line, behind the program's name; patterns of fnmatch(). */
+	/* What stderr says, line by line, behind program and port; patterns of fnmatch(). */
 	const char *says[MAX_LINES];
-	/* Of the totals, if there are any; or one of those below. */
+	/* Of the totals, if there are any; or one of those above. */
 	bool no_totals;
 	int received, sent, rx_dropped;
 };
@@ -44,137 +46,86 @@ struct row {
 /* Somewhere in the middle. */
 #define STUCK .status = 1, .received = ANY, .sent = ANY, .rx_dropped = ANY
 
+#define NO_LINK                                                                                    \
+	"no link after 10 s: LINKS.UP (register 0x042a4) is still clear; cable, module, or peer?"
+#define NO_ENABLE "RXDCTL.ENABLE (register 0x01028, bits 0x02000000) is still clear after 10 ms"
+#define NO_DISABLE                                                                                 \
+	"RXDCTL.ENABLE (register 0x01028, bits 0x02000000) is still set after 10 ms; resetting"
+#define MASTER                                                                                     \
+	"STATUS.MASTER_ENABLE (register 0x00008, bits 0x00080000) is still set after 80 ms; "      \
+	"transactions are not pending; flushing and resetting twice"
+#define NO_MAC "EEPROM bad? Receive address 0 (RAL, RAH) 03:ec:01:86:4c:dc is not a unicast address"
+#define RS_HANG                                                                                    \
+	"TDT?0?: descriptor 20: more descriptors without RS than fault=rs-hang says (0x15): the "  \
+	"queue hangs"
+#define NOTHING_SENT                                                                               \
+	"does not send: tx_packets stays at 0, 511 more are in its TX rings; given up after 2 s"
+#define NO_MORE_SENT                                                                               \
+	"does not send: tx_packets stays at *, * more are in its TX rings; given up after 2 s"
+#define NOTHING_RECEIVED                                                                           \
+	"does not receive: rx_packets stays at 0, more are on its wire; given up after 2 s"
+#define REFUSED "RDBAL?0?: DMA write of 60 bytes at 0x* refused by the IOMMU (fault=iommu)"
+
 /* The README of tests has the same list, for doing it by hand. */
 static const struct row rows[] = {
-    /* The longest first. */
-    {{"ixdp-fwd", "--json", "--duration", "0.1", GEN "link-down"},
-     .status = 1,
-     .says = {"warning: soft:a: waiting for link",
-	      "soft:a: no link after 10 s: LINKS.UP (register 0x042a4) is still clear; cable, "
-	      "module, or peer?"}},
-    {{PKTGEN, LOOP "link-down"},
-     .status = 1,
-     .says = {"warning: soft:a: waiting for link",
-	      "soft:a: no link after 10 s: LINKS.UP (register 0x042a4) is still clear; cable, "
-	      "module, or peer?"}},
-    {{FWD, GEN "none"}, ALL},
-    {{FWD, GEN "reset-stuck"},
-     NONE,
-     .says = {"soft:a: CTRL.RST (register 0x00000, bits 0x04000000) is still set after 100 ms"}},
-    {{FWD, GEN "eeprom-stuck"},
-     NONE,
-     .says = {"soft:a: EEC.ARD (register 0x10010, bits 0x00000200) is still clear after 500 ms"}},
-    {{FWD, GEN "dmai-stuck"},
-     NONE,
-     .says = {"soft:a: RDRXCTL.DMAIDONE (register 0x02f00, bits 0x00000008) is still clear after "
-	      "500 ms"}},
+    /* The longest first. "W: " stands for a warning of the driver or the NIC. */
+    {"link-down", FWD, .args = {"--duration", "0.1"}, .status = 1,
+     .says = {"W: waiting for link", NO_LINK}},
+    {"link-down", PKTGEN, .status = 1, .says = {"W: waiting for link", NO_LINK}},
+    {"none", FWD, ALL},
+    {"reset-stuck", FWD, NONE,
+     .says = {"CTRL.RST (register 0x00000, bits 0x04000000) is still set after 100 ms"}},
+    {"eeprom-stuck", FWD, NONE,
+     .says = {"EEC.ARD (register 0x10010, bits 0x00000200) is still clear after 500 ms"}},
+    {"dmai-stuck", FWD, NONE,
+     .says = {"RDRXCTL.DMAIDONE (register 0x02f00, bits 0x00000008) is still clear after 500 ms"}},
     /* The driver looks twice at least, however slow the machine. */
-    {{FWD, GEN "enable-late:1"}, ALL},
-    {{FWD, GEN "enable-late:999999999"},
-     NONE,
-     .says = {"soft:a: RXDCTL.ENABLE (register 0x01028, bits 0x02000000) is still clear after 10 "
-	      "ms"}},
-    {{FWD, GEN "enable-never"},
-     NONE,
-     .says = {"soft:a: RXDCTL.ENABLE (register 0x01028, bits 0x02000000) is still clear after 10 "
-	      "ms"}},
+    {"enable-late:1", FWD, ALL},
+    {"enable-late:999999999", FWD, NONE, .says = {NO_ENABLE}},
+    {"enable-never", FWD, NONE, .says = {NO_ENABLE}},
     /* Both are met when the port is closed; the reset then ends what did not end by itself. */
-    {{FWD, GEN "disable-late:1"}, ALL},
-    {{FWD, GEN "disable-never"},
-     ALL,
-     .says = {"warning: soft:a: RXDCTL.ENABLE (register 0x01028, bits 0x02000000) is still set "
-	      "after 10 ms; resetting"}},
+    {"disable-late:1", FWD, ALL},
+    {"disable-never", FWD, ALL, .says = {"W: " NO_DISABLE}},
     /* On opening, and on closing. */
-    {{FWD, GEN "master-stuck"},
-     ALL,
-     .says = {"warning: soft:a: STATUS.MASTER_ENABLE (register 0x00008, bits 0x00080000) is still "
-	      "set after 80 ms; transactions are not pending; flushing and resetting twice",
-	      "warning: soft:a: STATUS.MASTER_ENABLE (register 0x00008, bits 0x00080000) is still "
-	      "set after 80 ms; transactions are not pending; flushing and resetting twice"}},
-    {{FWD, GEN "link-late:300"}, ALL},
-    {{FWD, GEN "link-late:3000"}, ALL, .says = {"warning: soft:a: waiting for link"}},
-    {{FWD, GEN "link-flap:3:5"}, ALL},
-    {{PKTGEN, LOOP "link-flap:3:5"}, ALL},
-    {{FWD, GEN "secrx-stuck"},
-     NONE,
-     .says = {"soft:a: SECRXSTAT.RDY (register 0x08d04, bits 0x00000001) is still clear after 40 "
-	      "ms"}},
+    {"master-stuck", FWD, ALL, .says = {"W: " MASTER, "W: " MASTER}},
+    {"link-late:300", FWD, ALL},
+    {"link-late:3000", FWD, ALL, .says = {"W: waiting for link"}},
+    {"link-flap:3:5", FWD, ALL},
+    {"link-flap:3:5", PKTGEN, ALL},
+    {"secrx-stuck", FWD, NONE,
+     .says = {"SECRXSTAT.RDY (register 0x08d04, bits 0x00000001) is still clear after 40 ms"}},
     /* Whoever leaves AUTOC to the firmware needs no semaphore. */
-    {{FWD, GEN "semaphore-held"}, ALL},
-    {{FWD, GEN "wrong-mac"},
-     NONE,
-     .says = {"soft:a: EEPROM bad? Receive address 0 (RAL, RAH) 03:ec:01:86:4c:dc is not a unicast "
-	      "address"}},
-    {{FWD, GEN "all-ones"},
-     NONE,
-     .says = {"soft:a: device does not answer: STATUS reads 0xffffffff"}},
-    {{FWD, GEN "gone-after:500"},
-     NONE,
-     .says = {"soft:a: device has gone: LINKS reads 0xffffffff"}},
-    {{PKTGEN, LOOP "gone-after:500"},
-     NONE,
-     .says = {"soft:a: device has gone: LINKS reads 0xffffffff"}},
-    {{CAPTURE, GEN "gone-after:500"},
-     NONE,
-     .says = {"soft:a: device has gone: LINKS reads 0xffffffff"}},
+    {"semaphore-held", FWD, ALL},
+    {"wrong-mac", FWD, NONE, .says = {NO_MAC}},
+    {"all-ones", FWD, NONE, .says = {"device does not answer: STATUS reads 0xffffffff"}},
+    {"gone-after:500", FWD, NONE, .says = {"device has gone: LINKS reads 0xffffffff"}},
+    {"gone-after:500", PKTGEN, NONE, .says = {"device has gone: LINKS reads 0xffffffff"}},
+    {"gone-after:500", CAPTURE, NONE, .says = {"device has gone: LINKS reads 0xffffffff"}},
     /* Whoever looks in between finds no length, and has a frame less, which is counted. */
-    {{FWD, GEN "torn"}, .received = SOME, .sent = SOME, .rx_dropped = ANY},
-    {{FWD, GEN "len-zero:10"}, .received = 1800, .sent = 1800, .rx_dropped = 200},
-    {{PKTGEN, LOOP "len-zero:10"}, .received = 1800, .sent = 2000, .rx_dropped = 200},
-    {{CAPTURE, GEN "len-zero:1"}, .rx_dropped = 2000},
-    {{FWD, GEN "bad-crc:10"}, .received = 1800, .sent = 1800, .rx_dropped = 200},
-    {{PKTGEN, LOOP "bad-crc:10"}, .received = 1800, .sent = 2000, .rx_dropped = 200},
-    {{FWD, GEN "dd-late:20"}, ALL},
-    {{PKTGEN, LOOP "dd-late:20"}, ALL},
-    {{FWD, GEN "tx-stop"},
-     STUCK,
-     .says = {"soft:a: does not send: tx_packets stays at 0, 511 more are in its TX rings; given "
-	      "up after 2 s"}},
-    {{PKTGEN, LOOP "tx-stop"},
-     STUCK,
-     .says = {"soft:a: does not send: tx_packets stays at 0, 511 more are in its TX rings; given "
-	      "up after 2 s"}},
+    {"torn", FWD, .received = SOME, .sent = SOME, .rx_dropped = ANY},
+    {"len-zero:10", FWD, .received = 1800, .sent = 1800, .rx_dropped = 200},
+    {"len-zero:10", PKTGEN, .received = 1800, .sent = 2000, .rx_dropped = 200},
+    {"len-zero:1", CAPTURE, .rx_dropped = 2000},
+    {"bad-crc:10", FWD, .received = 1800, .sent = 1800, .rx_dropped = 200},
+    {"bad-crc:10", PKTGEN, .received = 1800, .sent = 2000, .rx_dropped = 200},
+    {"dd-late:20", FWD, ALL},
+    {"dd-late:20", PKTGEN, ALL},
+    {"tx-stop", FWD, STUCK, .says = {NOTHING_SENT}},
+    {"tx-stop", PKTGEN, STUCK, .says = {NOTHING_SENT}},
     /* As quiet as a line on which nothing comes: what waits for room is not lost ... */
-    {{"ixdp-fwd", "--json", "--duration", "0.3", GEN "rx-stop"}, .status = 0},
-    {{PKTGEN, LOOP "rx-stop"},
-     .status = 1,
-     .sent = FRAMES,
-     .says = {"soft:a: does not receive: rx_packets stays at 0, more are on its wire; given up "
-	      "after 2 s"}},
+    {"rx-stop", FWD, .args = {"--duration", "0.3"}},
+    {"rx-stop", PKTGEN, .status = 1, .sent = FRAMES, .says = {NOTHING_RECEIVED}},
     /* ... and what does not wait is counted, once the port receives. */
-    {{"ixdp-fwd", "--json", "--duration", "0.3", "soft:a,peer=gen,drop=on,fault=rx-stop"},
-     .rx_dropped = SOME},
-    {{FWD, GEN "rs-hang:31"}, ALL},
-    {{FWD, GEN "rs-hang:20"},
-     STUCK,
-     .says = {"warning: soft:a: TDT?0?: descriptor 20: more descriptors without RS than "
-	      "fault=rs-hang says (0x15): the queue hangs",
-	      "soft:a: does not send: tx_packets stays at 20, * more are in its TX rings; given up "
-	      "after 2 s"}},
-    {{FWD, GEN "iommu:100"},
-     STUCK,
-     .says = {"warning: soft:a: ?D*?0?: * (fault=iommu)",
-	      "warning: soft:a: ?D*?0?: * (fault=iommu)",
-	      "soft:a: does not send: tx_packets stays at *, * more are in its TX rings; given up "
-	      "after 2 s"}},
-    /* Descriptor, buffer, descriptor ...: it strikes buffers, of which the card does not tell. */
-    {{CAPTURE, GEN "iommu:100"},
-     .received = FRAMES,
-     .says = {"warning: soft:a: RDBAL?0?: DMA write of 60 bytes at 0x* refused by the IOMMU "
-	      "(fault=iommu)"}},
+    {"rx-stop", .program = "ixdp-fwd", .device = "soft:a,peer=gen,drop=on",
+     .args = {"--duration", "0.3"}, .rx_dropped = SOME},
+    {"rs-hang:31", FWD, ALL},
+    {"rs-hang:20", FWD, STUCK, .says = {"W: " RS_HANG, NO_MORE_SENT}},
+    {"iommu:100", FWD, STUCK, .says = {"W: * (fault=iommu)", "W: * (fault=iommu)", NO_MORE_SENT}},
+    /* It strikes buffers here, and of that the card does not tell the driver. */
+    {"iommu:100", CAPTURE, .received = FRAMES, .says = {"W: " REFUSED}},
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-
-static const char *device_of(const struct row *row) {
-	unsigned n = 0;
-
-	while (n + 1 < sizeof(row->args) / sizeof(row->args[0]) && row->args[n + 1])
-		n++;
-	return row->args[n];
-}
-
-static const char *fault_of(const struct row *row) { return strstr(device_of(row), "fault=") + 6; }
 
 /* --- what is left behind ------------------------------------------------------------------ */
 
@@ -216,16 +167,17 @@ static void check_stderr(const struct row *row, const char *text) {
 	const char *line;
 
 	for (unsigned i = 0; i < MAX_LINES && row->says[i]; i++) {
+		const bool warns = !strncmp(row->says[i], "W: ", 3);
 		char pattern[400];
 
-		snprintf(pattern, sizeof(pattern), "%s: %s", row->args[0], row->says[i]);
+		snprintf(pattern, sizeof(pattern), "%s: %ssoft:a: %s", row->program,
+			 warns ? "warning: " : "", row->says[i] + (warns ? 3 : 0));
 		line = next_line(&at);
 		if (!line || fnmatch(pattern, line, 0))
-			fail_msg("%s:\n  must say: %s\n  but says: %s", device_of(row), pattern,
+			fail_msg("%s:\n  must say: %s\n  but says: %s", row->fault, pattern,
 				 line ? line : "nothing");
 	}
-	if ((line = next_line(&at)))
-		fail_msg("%s: has this to say as well: %s", device_of(row), line);
+	if ((line = next_line(&at))) fail_msg("%s: has this to say as well: %s", row->fault, line);
 	free(copy);
 }
 
@@ -234,7 +186,7 @@ static void check_total(const struct row *row, struct json_object *final, const 
 	const int64_t is = json_int(final, name);
 
 	if (value == SOME ? is <= 0 : value != ANY && is != value)
-		fail_msg("%s: %s must be %d: %s", device_of(row), name, value,
+		fail_msg("%s: %s must be %d: %s", row->fault, name, value,
 			 json_object_to_json_string(final));
 }
 
@@ -242,7 +194,7 @@ static void check_totals(const struct row *row, struct program *program) {
 	struct json_object *final;
 
 	if (row->no_totals) {
-		if (program->out.len) fail_msg("%s: totals: %s", device_of(row), program->out.data);
+		if (program->out.len) fail_msg("%s: totals: %s", row->fault, program->out.data);
 		return;
 	}
 	final = program_final(program, "soft:a");
@@ -250,17 +202,29 @@ static void check_totals(const struct row *row, struct program *program) {
 	check_total(row, final, "tx_packets", row->sent);
 	check_total(row, final, "rx_dropped", row->rx_dropped);
 	/* Nothing is lost but what is counted. */
-	if (row->status == 0 && !strstr(device_of(row), "drop=on"))
+	if (row->status == 0 && !strstr(row->device, "drop=on"))
 		assert_int_equal(json_int(final, "rx_packets") + json_int(final, "rx_dropped"),
 				 json_int(final, "wire_tx_packets"));
 	assert_int_equal(json_int(final, "tx_packets"), json_int(final, "wire_rx_packets"));
+}
+
+static void start_row(const struct row *row, struct program *program) {
+	const char *argv[8] = {row->program, "--json"};
+	char device[100];
+	unsigned n = 2;
+
+	for (unsigned i = 0; i < sizeof(row->args) / sizeof(row->args[0]) && row->args[i]; i++)
+		argv[n++] = row->args[i];
+	snprintf(device, sizeof(device), "%s,fault=%s", row->device, row->fault);
+	argv[n] = device;
+	program_start(program, argv);
 }
 
 static void check_row(const struct row *row, struct program *program) {
 	const int status = program_wait(program);
 
 	if (status != row->status)
-		fail_msg("%s: exits with %d: %s", device_of(row), status, program->err.data);
+		fail_msg("%s: exits with %d: %s", row->fault, status, program->err.data);
 	check_stderr(row, program->err.data);
 	check_totals(row, program);
 	assert_int_equal(count_leftovers(program->pid), 0);
@@ -274,7 +238,7 @@ static void every_fault_ends_well_or_is_named(void **state) {
 	(void)state;
 	for (unsigned i = 0; i < ROWS + TOGETHER; i++) {
 		if (i >= TOGETHER) check_row(&rows[i - TOGETHER], &programs[i - TOGETHER]);
-		if (i < ROWS) program_start(&programs[i], rows[i].args);
+		if (i < ROWS) start_row(&rows[i], &programs[i]);
 	}
 }
 
@@ -370,7 +334,7 @@ static void all_lists_of_faults_are_the_same(void **state) {
 	ask_for_faults(&nic);
 	assert_true(nic.n > 20);
 	for (unsigned i = 0; i < ROWS; i++)
-		list_add(&tested, fault_of(&rows[i]), SIZE_MAX);
+		list_add(&tested, rows[i].fault, SIZE_MAX);
 	assert_same(&tested, &nic, "the table of this test");
 	read_table(&readme, "src/softnic/README.md", "| Fault |");
 	assert_same(&readme, &nic, "src/softnic/README.md");
