@@ -120,8 +120,8 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 }
 
 /*
- * The NIC can no longer touch our memory: it was reset, or at least lost its bus mastering. False
- * when neither worked; then nothing that it knows of may be given to anybody else. (Gone: no news.)
+ * The NIC can no longer touch our memory: it was reset, or lost its bus mastering. False: neither,
+ * and nothing that it knows of may be given to anybody else. Of a gone one the user knows already.
  */
 static bool silence(struct ixdp_port *port) {
 	int err = device_reset(port);

@@ -166,7 +166,8 @@ static void keys_that_do_not_fit_are_refused_by_name(void **state) {
 		       "soft:a: rate=: 1000000.00 packets per second are more than the line's "
 		       "812743.82 with frames of 1514 B: ask for less");
 	assert_true(wire_knows("peer") && wire_knows("rate") && wire_knows("size") &&
-		    wire_knows("flows") && wire_knows("count") && wire_knows("drop") && wire_knows("stop"));
+		    wire_knows("flows") && wire_knows("count") && wire_knows("drop") &&
+		    wire_knows("stop"));
 	assert_false(wire_knows("strict"));
 }
 
