@@ -3,6 +3,7 @@
 # Manual pages are well-formed, and name what the programs have: every option, every fault; no other.
 # usage: manuals.sh BUILD
 set -euo pipefail
+shopt -s lastpipe # the end of a pipeline is to change status
 build=$1
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 cd "$root/examples/man"
@@ -14,7 +15,7 @@ show() {
 
 # options: what options the text of --help or of a page lists, at the beginning of a line.
 options() {
-	sed -nE 's/^ {2,6}(-.*)/\1/p' | sed -E 's/ {2,}.*//' | tr -s ', ' '\n' | grep '^-' | sort
+	sed -nE 's/^ {2,6}(-.*)/\1/p' | sed -E 's/ {2,}.*//' | tr -s ', ' '\n' | grep '^-' | sort -u
 }
 
 status=0

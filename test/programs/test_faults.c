@@ -96,6 +96,7 @@ static const struct row rows[] = {
      .says = {"SECRXSTAT.RDY (register 0x08d04, bits 0x00000001) is still clear after 40 ms"}},
     /* Whoever leaves AUTOC to the firmware needs no semaphore. */
     {"semaphore-held", FWD, ALL},
+    {"stale-counters", FWD, ALL},
     {"wrong-mac", FWD, NONE, .says = {NO_MAC}},
     {"all-ones", FWD, NONE, .says = {"device does not answer: STATUS reads 0xffffffff"}},
     {"gone-after:500", FWD, NONE, .says = {"device has gone: LINKS reads 0xffffffff"}},

@@ -96,7 +96,11 @@ static void json_has_every_name(void **state) {
 	assert_int_equal(json_object_array_length(tx), 2);
 	names = ixdp_rx_queue_stats_names(&n);
 	assert_names(json_object_array_get_idx(rx, 2), names, n);
-	assert_int_equal(json_int(json_object_array_get_idx(rx, 0), "packets"), 64);
+	int64_t packets = 0;
+
+	for (size_t q = 0; q < 3; q++)
+		packets += json_int(json_object_array_get_idx(rx, q), "packets");
+	assert_int_equal(packets, 64);
 	names = ixdp_tx_queue_stats_names(&n);
 	assert_names(json_object_array_get_idx(tx, 1), names, n);
 	assert_int_equal(json_int(json_object_array_get_idx(tx, 1), "taken"), 32);
@@ -115,8 +119,8 @@ static void capture_has_stats_too(void **state) {
 
 /* Up and down in turn, and never the same twice: looked at once a second, it flaps faster. */
 static void links_that_change_are_said_once(void **state) {
-	static const char up[] = "ixdp-fwd: soft:b: link is up, 10000 Mbit/s\n";
-	static const char down[] = "ixdp-fwd: soft:b: link is down\n";
+	static const char up[] = "ixdp-fwd: warning: soft:b: link is up, 10000 Mbit/s\n";
+	static const char down[] = "ixdp-fwd: warning: soft:b: link is down\n";
 	bool was_up = true;
 
 	(void)state;
