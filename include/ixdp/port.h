@@ -151,7 +151,7 @@ IXDP_API void ixdp_config_get(const struct ixdp_port *port, struct ixdp_config *
  * is there with all of its elements or not at all; the array has room for one of the largest: 1
  * element up to an MTU of 2,030, 5 for 9,000.
  * Returns the number of elements filled, in order of arrival; 0 when there is nothing;
- * -EINVAL for a queue that the port does not have; -EMSGSIZE: n is too small for the port's MTU;
+ * -EINVAL for a queue that the port does not have; -EMSGSIZE: n, if not 0, is too small for the MTU;
  * -ENETDOWN: the port is stopped.
  * One thread at a time per queue.
  */
@@ -173,7 +173,8 @@ IXDP_API int ixdp_rx_hashed(struct ixdp_port *port, unsigned queue, struct ixdp_
 /*
  * Sends packets. Never waits.
  * pkts: n elements. Buffers must come from the port's pool; whole frames only. A frame has up to
- * IXDP_MAX_ELEMENTS elements on a port whose MTU is above 2,030, else up to 9.
+ * IXDP_MAX_ELEMENTS elements on a port whose MTU is above 2,030, else up to 9; one less if its
+ * flags ask for something.
  * Returns how many elements were taken, from the front: those are the port's and return to the pool
  * when sent. The rest stays the caller's. Fewer than n: the ring is full, or a frame is at fault.
  * -EINVAL: no such queue; or the first frame is at fault: it has less than 17 bytes (the NIC pads
@@ -181,10 +182,10 @@ IXDP_API int ixdp_rx_hashed(struct ixdp_port *port, unsigned queue, struct ixdp_
  * that ends behind its buffer (headroom + len above IXDP_HEADROOM + IXDP_DATA_SIZE), no last one. A
  * later one at fault ends the batch in front of it. IXDP_PKT_IP_CSUM, IXDP_PKT_L4_CSUM: the frame
  * is Ethernet (one VLAN tag at most) and IPv4 or IPv6 without extension headers, its headers all in
- * the first element, and for the latter flag not a fragment; else it is at fault. The latter
- * changes the frame: the NIC adds to what ixdp_tx() writes into the checksum field. A flag without
- * anything to fill in (IPv6 has no checksum) is ignored. -ENETDOWN: the port is stopped. One thread
- * at a time per queue.
+ * the first element; and for the latter flag no fragment, and no longer than IP says, but for
+ * padding of zeros behind TCP and UDP; else it is at fault. The latter changes the frame: the NIC
+ * adds to what ixdp_tx() writes into the checksum field. A flag without anything to fill in (IPv6
+ * has no checksum) is ignored. -ENETDOWN: the port is stopped. One thread at a time per queue.
  */
 IXDP_API int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
 		     unsigned n);

@@ -51,17 +51,21 @@ static void seed(uint8_t *field, const struct transport *l4, const uint8_t *addr
 	field[1] = sum;
 }
 
-/* The part of it that is about the transport behind IP. */
-static bool transport_context(const struct ixdp_pkt *pkt, unsigned mac_len, unsigned ip_len,
-			      bool ipv4, uint64_t *qw1) {
+/* The part of it that is about the transport behind IP. len: of the frame. */
+static bool transport_context(const struct ixdp_pkt *pkt, unsigned len, unsigned mac_len,
+			      unsigned ip_len, bool ipv4, uint64_t *qw1) {
 	const uint8_t *ip = pkt->data + mac_len;
 	const struct transport *l4 = transports, *end = transports + 3;
 	unsigned packet = ipv4 ? be16(ip + 2) : IPV6 + be16(ip + 4); /* length with its header */
 	while (l4 < end && l4->protocol != ip[ipv4 ? 9 : 6])
 		l4++;
-	/* The sum over a fragment is a sum over what others carry. */
+	/*
+	 * The sum over a fragment is a sum over what others carry. The NIC sums up to the end of
+	 * the frame: zeros as padding change no sum, but SCTP's CRC.
+	 */
 	if (l4 == end || (ipv4 && be16(ip + 6) & FRAGMENT) || packet < ip_len + l4->len ||
-	    pkt->len < mac_len + ip_len + l4->len)
+	    pkt->len < mac_len + ip_len + l4->len || packet > len - mac_len ||
+	    (!l4->pseudo && packet != len - mac_len))
 		return false;
 	seed(pkt->data + mac_len + ip_len + l4->csum, l4, ip + (ipv4 ? 12 : 8), ipv4 ? 8 : 32,
 	     packet - ip_len);
@@ -70,10 +74,10 @@ static bool transport_context(const struct ixdp_pkt *pkt, unsigned mac_len, unsi
 }
 
 /*
- * The context descriptor of a frame, and what its data descriptors say because of it. False: the
- * frame is not what its flags promise.
+ * The context descriptor of a frame of len bytes, which begins with pkt, and what its data
+ * descriptors say because of it. False: it is not what its flags promise, and is left as it was.
  */
-bool tx_context(const struct ixdp_pkt *pkt, struct desc *context, uint64_t *bits) {
+bool tx_context(const struct ixdp_pkt *pkt, unsigned len, struct desc *context, uint64_t *bits) {
 	uint64_t qw0 = (uint64_t)ixdp_pkt_vlan(pkt) << TXC_VLAN_LOW;
 	uint64_t qw1 = TXD_DTYP_CONTEXT | TXD_DEXT;
 	unsigned mac_len = ETHERNET;
@@ -90,13 +94,13 @@ bool tx_context(const struct ixdp_pkt *pkt, struct desc *context, uint64_t *bits
 			return false;
 		qw0 |= ip_len;
 		if (ipv4) qw1 |= TXC_IPV4;
+		if (pkt->flags & IXDP_PKT_L4_CSUM) {
+			if (!transport_context(pkt, len, mac_len, ip_len, ipv4, &qw1)) return false;
+			*bits |= TXD_TXSM;
+		}
 		if (ipv4 && pkt->flags & IXDP_PKT_IP_CSUM) {
 			ip[10] = ip[11] = 0;
 			*bits |= TXD_IXSM;
-		}
-		if (pkt->flags & IXDP_PKT_L4_CSUM) {
-			if (!transport_context(pkt, mac_len, ip_len, ipv4, &qw1)) return false;
-			*bits |= TXD_TXSM;
 		}
 	}
 	context->qw0 = htole64(qw0 | (uint64_t)mac_len << TXC_MACLEN_LOW);

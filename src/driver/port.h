@@ -52,7 +52,7 @@ struct tx_ring {
 	uint32_t clean;	  /* first descriptor whose buffer has not been taken back */
 	bool contexts;	  /* there were context descriptors */
 	uint8_t elements; /* that a frame may have */
-	uint64_t last;	  /* what a frame's last descriptor says: TXD_EOP, and what comes with it */
+	uint8_t report;	  /* RS stands on frames with a descriptor whose index has these bits */
 	volatile uint32_t *doorbell;
 	struct ixdp_pool *pool;
 	struct iova_table iova;		  /* of the pool */
@@ -129,7 +129,8 @@ void rss_write(struct ixdp_port *port); /* rss.c */
 int rss_init(struct ixdp_port *port, const char *name, const struct ixdp_rss *rss);
 int filters_init(struct ixdp_port *port); /* filter.c */
 void filters_write(struct ixdp_port *port);
-bool tx_context(const struct ixdp_pkt *pkt, struct desc *context, uint64_t *bits); /* offload.c */
+bool tx_context(const struct ixdp_pkt *pkt, unsigned len, struct desc *context,
+		uint64_t *bits); /* offload.c */
 
 /*
  * rx.c, tx.c: rings begin stopped and without buffers, and are left so once the queue is disabled.

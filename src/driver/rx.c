@@ -130,29 +130,32 @@ static uint32_t rx_flags(unsigned offloads, uint64_t qw0, uint64_t done) {
  */
 static int rx_any(struct rx_ring *ring, struct ixdp_pkt *pkts, struct ixdp_rx_hash *hashes,
 		  unsigned n) {
+	const struct desc *desc = ring->desc; /* all as above */
+	uint8_t *const *bufs = ring->buf;
 	uint32_t mask = ring->mask, next = ring->next;
-	unsigned room = ring->refill + mask + 1 - next; /* as above */
+	unsigned room = ring->refill + mask + 1 - next, elements = ring->elements;
 	unsigned got = 0, packets = 0;
 	uint64_t bytes = 0;
-	if (n < ring->elements)
+	if (n > 0 && n < elements)
 		return ixdp_fail(EMSGSIZE, "%s: receiving %u elements at once: a frame may have %u",
-				 ring->port, n, ring->elements);
+				 ring->port, n, elements);
 	for (;;) {
 		struct ixdp_pkt *frame = &pkts[got];
 		uint64_t done = 0;
 		unsigned k = 0, len = 0;
 		bool good = !ring->skipping;
-		while (!(done & RXD_EOP) && k < ring->elements && k < room && got + k < n) {
-			done = desc_look(&ring->desc[(next + k) & mask]);
-			uint8_t *buf = ring->buf[(next + k) & mask];
-			uint16_t part = done >> RXD_LEN_LOW;
-			if (!(done & RXD_DD)) break;
-			frame[k++] = (struct ixdp_pkt){buf + IXDP_HEADROOM, part, IXDP_HEADROOM,
+		while (!(done & RXD_EOP) && k < elements && k < room && got + k < n) {
+			uint64_t part = desc_look(&desc[(next + k) & mask]);
+			uint8_t *buf = bufs[(next + k) & mask];
+			uint16_t part_len = part >> RXD_LEN_LOW;
+			if (!(part & RXD_DD)) break;
+			done = part;
+			frame[k++] = (struct ixdp_pkt){buf + IXDP_HEADROOM, part_len, IXDP_HEADROOM,
 						       IXDP_PKT_CONTD};
-			good &= part - 1u < IXDP_DATA_SIZE;
-			len += part;
+			good &= part_len > 0;
+			len += part_len <= IXDP_DATA_SIZE ? part_len : UINT16_MAX;
 		}
-		if (!(done & RXD_EOP) && (k < ring->elements)) break;
+		if (!(done & RXD_EOP) && k < elements) break;
 		if (unlikely(!good || (done & (RXD_EOP | RXD_ERR_FRAME)) != RXD_EOP ||
 			     len > ring->longest)) {
 			rx_discard(ring, next, k, done, len);
@@ -160,7 +163,7 @@ static int rx_any(struct rx_ring *ring, struct ixdp_pkt *pkts, struct ixdp_rx_ha
 			room -= k;
 			continue;
 		}
-		uint64_t qw0 = le64toh(ring->desc[(next + k - 1) & mask].qw0);
+		uint64_t qw0 = le64toh(desc[(next + k - 1) & mask].qw0);
 		frame[k - 1].flags = 0;
 		frame->flags |= rx_flags(ring->offloads, qw0, done);
 		if (hashes)

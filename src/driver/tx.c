@@ -21,8 +21,9 @@ enum {
 	TX_MAX = IXDP_MAX_MTU + ETHERNET_MAX,
 	TX_END = IXDP_HEADROOM + IXDP_DATA_SIZE, /* of what a buffer holds */
 	/*
-	 * Elements of a frame: 30 descriptors without RS in front of one that lies across a chunk's
-	 * end, and 40 in all. Where each frame reports there are none in front.
+	 * Descriptors of a frame: behind one with RS at the end of a chunk 31 may be without, and
+	 * then a frame which lies across the end of the next. Where each frame reports there are
+	 * none in front.
 	 */
 	TX_ELEMENTS = 9,
 	/* Flags that take more than a data descriptor. */
@@ -32,30 +33,32 @@ enum {
 /* What every data descriptor says, section 7.2.3.2.4. */
 #define TXD_PACKET (TXD_DTYP_DATA | TXD_DEXT | TXD_IFCS)
 
-/* Takes back the buffers of n descriptors from clean on, which are in one chunk. */
-static void tx_give(struct tx_ring *ring, uint32_t n) {
-	uint8_t **bufs = &ring->buf[ring->clean & ring->mask];
-	ring->clean += n;
-	if (unlikely(ring->contexts)) {
-		uint32_t have = 0;
-		for (uint32_t i = 0; i < n; i++)
+/* Takes back the buffers of n descriptors from clean on, and returns how many there were. */
+static unsigned tx_take_back(struct tx_ring *ring, uint32_t n) {
+	unsigned given = 0;
+	for (uint32_t step; n > 0; n -= step, ring->clean += step) {
+		uint8_t **bufs = &ring->buf[ring->clean & ring->mask];
+		uint32_t have = 0, chunk = RS_DISTANCE - ring->clean % RS_DISTANCE;
+		step = n < chunk ? n : chunk;
+		for (uint32_t i = 0; unlikely(ring->contexts) && i < step; i++)
 			if (bufs[i]) bufs[have++] = bufs[i];
-		n = have;
+		if (likely(!ring->contexts)) have = step;
+		pool_give(ring->pool, bufs, have, OWNER_RING);
+		given += have;
 	}
-	pool_give(ring->pool, bufs, n, OWNER_RING);
+	return given;
 }
 
 /*
  * Whether the chunk that ends with `last` has been sent. A frame may go on behind it, and then it
  * is the frame's end that reports. Where a DD is, it is new: see below.
  */
-static bool tx_done(const struct tx_ring *ring, uint32_t last) {
-	for (; last != ring->next; last++) {
-		/* Acquire: the NIC has read the buffers before it said so; they change after. */
-		uint64_t qw1 = desc_look(&ring->desc[last & ring->mask]);
-		if (qw1 & (TXD_DD | TXD_EOP)) return qw1 & TXD_DD;
-	}
-	return false;
+static inline bool tx_done(const struct tx_ring *ring, uint32_t last) {
+	uint64_t qw1;
+	do /* Acquire: the NIC has read the buffers before it said so; they change after. */
+		qw1 = desc_look(&ring->desc[last & ring->mask]);
+	while (!(qw1 & (TXD_DD | TXD_EOP)) && ++last != ring->next);
+	return qw1 & TXD_DD;
 }
 
 /*
@@ -63,11 +66,12 @@ static bool tx_done(const struct tx_ring *ring, uint32_t last) {
  * a new one: a chunk is looked at only when all of it is in use, so its last descriptor was
  * rewritten.
  */
-static void tx_reclaim(struct tx_ring *ring) {
-	for (;;) {
+static unsigned tx_reclaim(struct tx_ring *ring) {
+	for (unsigned given = 0;;) {
 		uint32_t n = RS_DISTANCE - ring->clean % RS_DISTANCE;
-		if (ring->next - ring->clean < n || !tx_done(ring, ring->clean + n - 1)) return;
-		tx_give(ring, n);
+		if (ring->next - ring->clean < n || !tx_done(ring, ring->clean + n - 1))
+			return given;
+		given += tx_take_back(ring, n);
 	}
 }
 
@@ -76,13 +80,13 @@ static int refuse(const struct tx_ring *ring, const struct ixdp_pkt *pkt, const 
 			 ring->port, pkt->len, pkt->headroom, pkt->flags, why);
 }
 
-/* How many elements the frame has, of n; or why it cannot be sent. */
+/* How many elements the frame has, of n; or why it cannot be sent. context: descriptors for it. */
 static int tx_check(const struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n,
-		    unsigned *len) {
+		    unsigned context, unsigned *len) {
 	unsigned k = 0;
 	*len = 0;
 	do {
-		if (k == ring->elements) return refuse(ring, pkts, "too many elements");
+		if (context + k == ring->elements) return refuse(ring, pkts, "too many elements");
 		if (k == n) return refuse(ring, pkts, "its last element is missing");
 		if (pkts[k].len == 0 || pkts[k].headroom + pkts[k].len > TX_END)
 			return refuse(ring, &pkts[k],
@@ -94,95 +98,108 @@ static int tx_check(const struct tx_ring *ring, const struct ixdp_pkt *pkts, uns
 	return k;
 }
 
-/*
- * Appends any frame, at *next, as long as there is room in front of end. Returns its elements; 0
- * when the ring is full; or -EINVAL.
- */
-static int tx_any(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n, uint32_t *next,
-		  uint32_t end) {
-	unsigned len, context = pkts->flags & TX_WORK & ~(unsigned)IXDP_PKT_CONTD ? 1 : 0;
-	uint64_t bits = 0;
-	int elements = tx_check(ring, pkts, n, &len);
-	if (elements < 0) return elements;
-	if (end - *next < elements + context) return 0;
-	if (context) {
-		uint32_t slot = *next & ring->mask;
-		if (!tx_context(pkts, &ring->desc[slot], &bits))
-			return refuse(ring, pkts, "no headers for what the flags ask for");
-		ring->buf[slot] = NULL;
-		ring->contexts = true;
-	}
-	for (int i = 0; i < elements; i++) {
-		if (pool_handover(ring->pool, ixdp_pkt_buffer(&pkts[i]), OWNER_CALLER, OWNER_RING))
-			continue;
-		while (i-- > 0)
-			pool_handover(ring->pool, ixdp_pkt_buffer(&pkts[i]), OWNER_RING,
-				      OWNER_CALLER);
-		return refuse(ring, pkts, "a buffer is not the caller's");
-	}
-	*next += context;
-	bits |= TXD_PACKET | (uint64_t)len << TXD_PAYLEN_LOW;
-	for (int i = 0; i < elements; i++) {
-		uint32_t slot = (*next)++ & ring->mask;
-		ring->buf[slot] = ixdp_pkt_buffer(&pkts[i]);
-		ring->desc[slot].qw0 = htole64(iova_of(&ring->iova, pkts[i].data));
-		ring->desc[slot].qw1 =
-		    htole64(bits | pkts[i].len | (i == elements - 1 ? ring->last : 0));
-	}
-	return elements;
+static uint32_t tx_room(const struct tx_ring *ring) {
+	/* One descriptor stays unused: a full ring would look like an empty one, TDT == TDH. */
+	return ring->mask - (ring->next - ring->clean);
 }
 
-static int tx_send(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n) {
-	tx_reclaim(ring);
+/* It is sent by one data descriptor. */
+static inline bool tx_is_plain(const struct ixdp_pkt *pkt) {
+	uint64_t len = pkt->len;
+	return len >= TX_MIN && pkt->headroom + len <= TX_END && !(pkt->flags & TX_WORK);
+}
 
+/*
+ * Appends plain packets, up to one that is not. Returns how many. Not inline, so that no other
+ * work takes registers away from this.
+ */
+static __attribute__((noinline)) unsigned tx_plain(struct tx_ring *ring,
+						   const struct ixdp_pkt *pkts, unsigned n) {
 	/* In locals, as the compiler must assume that the stores below could change the ring. */
 	const struct iova_table iova = ring->iova;
 	struct desc *desc = ring->desc;
 	uint8_t **buf = ring->buf;
-	uint32_t mask = ring->mask, next = ring->next;
-	/* One descriptor stays unused: a full ring would look like an empty one, TDT == TDH. */
-	uint32_t end = ring->clean + mask;
-	uint64_t packet = TXD_PACKET | ring->last, bytes = 0;
-	unsigned taken = 0, frames = 0;
-	int refused = 0;
-	for (; taken < n && next != end; frames++) {
-		const struct ixdp_pkt *pkt = &pkts[taken];
-		uint32_t slot = next & mask;
+	uint32_t mask = ring->mask, next = ring->next, room = tx_room(ring);
+	const struct ixdp_pkt *pkt = pkts, *end = pkts + (n < room ? n : room);
+	uint64_t bytes = 0;
+	for (; pkt != end; pkt++, next++) {
 		uint64_t len = pkt->len;
-		if (unlikely(len < TX_MIN || pkt->headroom + len > TX_END ||
-			     pkt->flags & TX_WORK)) {
-			refused = tx_any(ring, pkt, n - taken, &next, end);
-			if (refused <= 0) break;
-			for (; refused > 0; refused--)
-				bytes += pkts[taken++].len;
-			continue;
-		}
-		if (!pool_handover(ring->pool, ixdp_pkt_buffer(pkt), OWNER_CALLER, OWNER_RING)) {
-			refused = refuse(ring, pkt, "the buffer is not the caller's");
+		if (unlikely(!tx_is_plain(pkt) || !pool_handover(ring->pool, ixdp_pkt_buffer(pkt),
+								 OWNER_CALLER, OWNER_RING)))
 			break;
-		}
+		uint32_t slot = next & mask;
 		buf[slot] = ixdp_pkt_buffer(pkt);
 		desc[slot].qw0 = htole64(iova_of(&iova, pkt->data));
 		/* PAYLEN is the whole frame's length. DD of the last lap goes with the rest. */
-		desc[slot].qw1 = htole64(packet | len | len << TXD_PAYLEN_LOW);
+		desc[slot].qw1 = htole64(TXD_PACKET | TXD_EOP | len | len << TXD_PAYLEN_LOW);
 		bytes += len;
-		taken++;
-		next++;
-	}
-	if (unlikely(taken < n) && refused == 0) counter_add(&ring->full, n - taken);
-	if (unlikely(taken == 0)) return refused;
-
-	for (uint32_t i = ring->next | (RS_DISTANCE - 1); i - ring->next < next - ring->next;
-	     i += RS_DISTANCE) {
-		uint32_t last = i;
-		while (!(desc[last & mask].qw1 & htole64(TXD_EOP)))
-			last++;
-		desc[last & mask].qw1 |= htole64(TXD_RS);
 	}
 	ring->next = next;
-	doorbell_ring(ring->doorbell, next & mask);
-	counter_add(&ring->taken, frames);
+	counter_add(&ring->taken, pkt - pkts);
 	counter_add(&ring->bytes, bytes);
+	return pkt - pkts;
+}
+
+/*
+ * Appends a frame that tx_plain() did not. Returns its elements; 0 when the ring is full; or
+ * -EINVAL.
+ */
+static int tx_any(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n) {
+	unsigned len, context = (pkts->flags & TX_WORK) > IXDP_PKT_CONTD ? 1 : 0;
+	uint64_t bits = 0;
+	int elements = tx_check(ring, pkts, n, context, &len);
+	if (elements < 0) return elements;
+	if (tx_room(ring) < elements + context) return 0;
+	if (context) {
+		uint32_t slot = ring->next & ring->mask;
+		if (!tx_context(pkts, len, &ring->desc[slot], &bits))
+			return refuse(ring, pkts, "no headers for what the flags ask for");
+		ring->buf[slot] = NULL;
+	}
+	bits |= TXD_PACKET | (uint64_t)len << TXD_PAYLEN_LOW;
+	for (int i = 0; i < elements; i++) {
+		uint32_t slot = (ring->next + context + i) & ring->mask;
+		uint8_t *buf = ixdp_pkt_buffer(&pkts[i]);
+		/* What is plain has been tried before. */
+		if (tx_is_plain(pkts) ||
+		    !pool_handover(ring->pool, buf, OWNER_CALLER, OWNER_RING)) {
+			while (i-- > 0)
+				pool_handover(ring->pool, ixdp_pkt_buffer(&pkts[i]), OWNER_RING,
+					      OWNER_CALLER);
+			return refuse(ring, pkts, "a buffer is not the caller's");
+		}
+		ring->buf[slot] = buf;
+		ring->desc[slot].qw0 = htole64(iova_of(&ring->iova, pkts[i].data));
+		ring->desc[slot].qw1 =
+		    htole64(bits | pkts[i].len | (i == elements - 1 ? TXD_EOP : 0));
+	}
+	ring->contexts |= context;
+	ring->next += context + elements;
+	counter_add(&ring->taken, 1);
+	counter_add(&ring->bytes, len);
+	return elements;
+}
+
+static int tx_send(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n) {
+	uint32_t first = ring->next, mask = ring->mask;
+	unsigned taken = 0;
+	int more;
+	tx_reclaim(ring);
+	do {
+		taken += tx_plain(ring, &pkts[taken], n - taken);
+		more = unlikely(taken < n) ? tx_any(ring, &pkts[taken], n - taken) : 0;
+		taken += more > 0 ? more : 0;
+	} while (more > 0);
+	if (unlikely(taken == 0)) return more;
+
+	uint32_t next = ring->next;
+	for (uint32_t i = first | ring->report; i - first < next - first;
+	     i = (i + 1) | ring->report) {
+		while (i + 1 != next && !(ring->desc[i & mask].qw1 & htole64(TXD_EOP)))
+			i++;
+		ring->desc[i & mask].qw1 |= htole64(TXD_RS);
+	}
+	doorbell_ring(ring->doorbell, next & mask);
 	return taken;
 }
 
@@ -201,32 +218,20 @@ int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts,
 	return port->tx[queue].send(&port->tx[queue], pkts, n);
 }
 
-/* Takes back n descriptors' buffers from clean on. */
-static void tx_take_back(struct tx_ring *ring, uint32_t n) {
-	while (n > 0) {
-		uint32_t chunk = RS_DISTANCE - ring->clean % RS_DISTANCE;
-		if (chunk > n) chunk = n;
-		tx_give(ring, chunk);
-		n -= chunk;
-	}
-}
-
 int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 	if (queue >= port->cfg.tx_queues) return no_queue(port, queue);
 	struct tx_ring *ring = &port->tx[queue];
-	uint32_t before = ring->clean;
-	tx_reclaim(ring);
+	unsigned given = tx_reclaim(ring);
 	/*
 	 * What is left is less than a chunk, or not sent yet. The NIC moves TDH when the data is in
 	 * its FIFO (section 8.2.3.9.8), so buffers in front of it are free even without DD. A gone
 	 * device reads as all ones, which is beyond any ring.
 	 */
 	uint32_t head = reg_read(port, REG_N(TDH, queue));
-	/* Not beyond a DD that has yet to come: it would be taken for that of the next lap. */
-	uint32_t done = (head - ring->clean) & ring->mask, most = ~ring->clean % RS_DISTANCE;
+	uint32_t done = (head - ring->clean) & ring->mask;
 	if (head <= ring->mask && done <= ring->next - ring->clean)
-		tx_take_back(ring, done < most ? done : most);
-	return ring->clean - before;
+		given += tx_take_back(ring, done);
+	return given;
 }
 
 void tx_ring_empty(struct tx_ring *ring) {
@@ -243,7 +248,7 @@ void tx_ring_start(struct tx_ring *ring, const struct ixdp_config *cfg) {
 	 * without it in front of the frame, and 40 of them are allowed.
 	 */
 	bool jumbo = cfg->mtu + ETHERNET_MAX > IXDP_DATA_SIZE;
-	ring->last = TXD_EOP | (jumbo ? TXD_RS : 0);
+	ring->report = jumbo ? 0 : RS_DISTANCE - 1;
 	ring->elements = jumbo ? IXDP_MAX_ELEMENTS : TX_ELEMENTS;
 	ring->send = tx_send;
 }
