@@ -291,9 +291,12 @@ void card_check(void) {
 /* --- deeds -------------------------------------------------------------------------------------
  */
 
-void card_receive(struct input *in) {
+void card_receive(struct input *in, bool parts) {
 	unsigned n = 1 + input_u8(in) % 64;
-	uint16_t len = 60 + input_u16(in) % 1459;
+	/* Descriptors of a frame, and what else its last one says. */
+	unsigned k = parts ? 1 + input_u8(in) % 6 : 1;
+	uint64_t status = parts ? input_number(in, 8) & ~RXD_LEN : 0;
+	uint16_t len = 60 + input_u16(in) % (parts ? IXDP_DATA_SIZE : 1459);
 	struct ring ring;
 
 	if (!pick_ring(&ring, in, true) || ring.head >= ring.size) return;
@@ -302,8 +305,8 @@ void card_receive(struct input *in) {
 
 		/* Unless it was scribbled on it is a buffer's. */
 		if (is_mapped(addr, len, false)) memset((void *)addr, n, len);
-		desc_publish(&ring.desc[ring.head],
-			     RXD_DD | RXD_EOP | (uint64_t)len << RXD_LEN_LOW);
+		desc_publish(&ring.desc[ring.head], RXD_DD | (uint64_t)len << RXD_LEN_LOW |
+							(n % k == 0 ? RXD_EOP | status : 0));
 		ring.head = (ring.head + 1) % ring.size;
 	}
 	card.regs[ring.head_reg / 4] = ring.head;

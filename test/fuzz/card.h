@@ -12,6 +12,8 @@
 #include "bus/bus.h"
 #include "fuzz.h"
 
+#include <stdbool.h>
+
 /* The one card's bus. */
 struct ixdp_bus *card_bus(void);
 
@@ -27,7 +29,10 @@ void card_allow_reads(unsigned reads);
 /* What the driver has told the card makes sense: rings where there is memory, tails within them. */
 void card_check(void);
 
-/* Deeds: receives some frames as it should, writes over descriptors, changes a register. */
-void card_receive(struct input *in);
+/*
+ * Deeds: receives some frames as it should, or in several parts and marked in any way; writes over
+ * descriptors; changes a register.
+ */
+void card_receive(struct input *in, bool parts);
 void card_scribble(struct input *in);
 void card_set_register(struct input *in);

@@ -12,6 +12,8 @@
 
 #include "driver/port.h"
 
+#include <sanitizer/asan_interface.h>
+
 enum {
 	POOL_BUFFERS = 1024,
 	MAX_HELD = POOL_BUFFERS + 256, /* room for more than there are */
@@ -53,27 +55,81 @@ static void check_pool(unsigned ours) {
 	     stats.available, stats.buffers, ours);
 }
 
-static void check_packet(const struct ixdp_pkt *pkt) {
-	MUST(pkt->len > 0 && pkt->len <= IXDP_DATA_SIZE, "%u bytes", pkt->len);
-	MUST(pkt->headroom == IXDP_HEADROOM && pkt->flags == 0, "headroom %u", pkt->headroom);
-	touch(pkt->data, pkt->len);
+/* Whole frames, no longer than the port allows, with flags that it has. */
+static void check_packets(const struct ixdp_pkt *pkts, unsigned n) {
+	unsigned allowed = IXDP_PKT_CONTD;
+	size_t len = 0;
+
+	if (cfg.offloads & IXDP_OFFLOAD_VLAN_STRIP) allowed |= 0xFFFF0000 | IXDP_PKT_VLAN;
+	if (cfg.offloads & IXDP_OFFLOAD_CSUM)
+		allowed |= IXDP_PKT_IP_CSUM_GOOD | IXDP_PKT_IP_CSUM_BAD | IXDP_PKT_L4_CSUM_GOOD |
+			   IXDP_PKT_L4_CSUM_BAD;
+	for (unsigned i = 0; i < n; i++) {
+		const struct ixdp_pkt *pkt = &pkts[i];
+
+		MUST(pkt->len > 0 && pkt->len <= IXDP_DATA_SIZE, "%u bytes", pkt->len);
+		MUST(pkt->headroom == IXDP_HEADROOM, "headroom %u", pkt->headroom);
+		MUST(!(pkt->flags & ~allowed), "flags 0x%x", pkt->flags);
+		MUST(len == 0 || !(pkt->flags & ~(unsigned)IXDP_PKT_CONTD), "0x%x", pkt->flags);
+		touch(pkt->data, pkt->len);
+		len += pkt->len;
+		MUST(len <= IXDP_DATA_SIZE || len <= port->cfg.mtu + ETHERNET_MAX, "%zu bytes",
+		     len);
+		if (!(pkt->flags & IXDP_PKT_CONTD)) len = 0;
+	}
+	MUST(len == 0, "a frame without its end");
 }
 
-static void receive(struct input *in) {
+static void receive(struct input *in, bool hashed) {
 	unsigned queue = input_u8(in) % 4, n = input_u8(in);
+	unsigned longest = (port->cfg.mtu + ETHERNET_MAX + IXDP_DATA_SIZE - 1) / IXDP_DATA_SIZE;
 	struct ixdp_pkt *pkts = &held[n_held];
+	struct ixdp_rx_hash hashes[256];
 	int got;
 
 	if (n > MAX_HELD - n_held) n = MAX_HELD - n_held;
-	got = ixdp_rx(port, queue, pkts, n);
-	if (queue >= cfg.rx_queues) {
+	got = hashed ? ixdp_rx_hashed(port, queue, pkts, hashes, n) : ixdp_rx(port, queue, pkts, n);
+	if (queue >= cfg.rx_queues || !port->running || (n > 0 && n < longest)) {
 		must_explain(got);
 		return;
 	}
 	MUST(got >= 0 && (unsigned)got <= n, "%d of %u", got, n);
-	for (int i = 0; i < got; i++)
-		check_packet(&pkts[i]);
+	check_packets(pkts, got);
+	for (int i = 0; hashed && i < got; i++) {
+		MUST(!(hashes[i].type & ~(unsigned)IXDP_RSS_ALL), "type 0x%x", hashes[i].type);
+		while (pkts[i].flags & IXDP_PKT_CONTD)
+			i++;
+	}
 	n_held += got;
+}
+
+/* The beginning of an IP packet, for checksums; often not quite. */
+static void write_headers(struct ixdp_pkt *pkt, struct input *in) {
+	static const uint8_t protocols[] = {6, 17, 132, 1};
+	unsigned how = input_u8(in), tag = how & 1 ? 4 : 0;
+	uint8_t *ip = pkt->data + 14 + tag;
+
+	memset(pkt->data, 0, 80);
+	if (tag) memcpy(pkt->data + 12, "\x81\x00", 2);
+	memcpy(ip - 2, how & 2 ? "\x08\x00" : "\x86\xDD", 2);
+	ip[0] = how & 2 ? 0x45 : 0x60;
+	ip[how & 2 ? 3 : 5] = input_u8(in);
+	ip[how & 2 ? 9 : 6] = protocols[how >> 2 & 3];
+	pkt->data[input_u8(in) % 80] ^= input_u8(in);
+}
+
+/* A frame's bytes end where it says: what lies behind may be another's. */
+static void poison_behind(const struct ixdp_pkt *pkts, unsigned n, bool poison) {
+	for (unsigned i = 0; i < n; i++) {
+		size_t used = pkts[i].headroom + pkts[i].len;
+		uint8_t *end = ixdp_pkt_buffer(&pkts[i]) + used;
+
+		if (used > IXDP_HEADROOM + IXDP_DATA_SIZE) continue;
+		if (poison)
+			ASAN_POISON_MEMORY_REGION(end, IXDP_BUFFER_STRIDE - used);
+		else
+			ASAN_UNPOISON_MEMORY_REGION(end, IXDP_BUFFER_STRIDE - used);
+	}
 }
 
 /* Sends what is held, as it is or with lengths and flags that may be wrong. */
@@ -85,15 +141,25 @@ static void send(struct input *in) {
 	struct ixdp_pkt *pkts = &held[n_held - n];
 
 	for (unsigned i = 0; i < n; i++) {
-		pkts[i].len = how & 1 ? input_u16(in) : 60;
-		pkts[i].flags = how & 2 ? input_u8(in) : 0;
+		if (how & 1)
+			pkts[i].len = input_u16(in) % (how & 4 ? IXDP_DATA_SIZE : 0x10000);
+		else if (!(how & 4))
+			pkts[i].len = 60;
+		if (how & 2)
+			pkts[i].flags = input_u8(in);
+		else if (!(how & 4))
+			pkts[i].flags = 0;
+		if (how & 8) write_headers(&pkts[i], in);
 	}
+	poison_behind(pkts, n, true);
 	taken = ixdp_tx(port, queue, pkts, n);
+	poison_behind(pkts, n, false);
 	if (taken < 0) {
 		must_explain(taken);
 		return;
 	}
 	MUST(queue < cfg.tx_queues && (unsigned)taken <= n, "%d of %u", taken, n);
+	MUST(taken == 0 || !(pkts[taken - 1].flags & IXDP_PKT_CONTD), "sent half a frame");
 	memmove(pkts, pkts + taken, (n - taken) * sizeof(*pkts));
 	n_held -= taken;
 }
@@ -149,6 +215,23 @@ static void control(struct input *in) {
 	if (err) must_explain(err);
 }
 
+/* A port that cannot be stopped goes on; one that cannot be started stays stopped. */
+static void stop_or_start(struct input *in) {
+	unsigned how = input_u8(in);
+	int err;
+
+	card_allow_reads(OPEN_READS);
+	if (how % 4 == 0)
+		err = ixdp_stop(port);
+	else if (how % 4 == 1)
+		err = ixdp_start(port);
+	else if (how % 4 == 2)
+		err = ixdp_mtu_set(port, input_u16(in) % 10000);
+	else
+		err = ixdp_pause_set(port, how >> 2);
+	if (err) must_explain(err);
+}
+
 static void read_stats(void) {
 	struct ixdp_stats stats;
 	int err = ixdp_stats_get(port, &stats);
@@ -159,10 +242,10 @@ static void read_stats(void) {
 /* One call of the driver, or one deed of the card. */
 static void one_op(struct input *in) {
 	card_allow_reads(CALL_READS);
-	switch (input_u8(in) % 12) {
+	switch (input_u8(in) % 15) {
 	case 0:
 	case 1:
-		receive(in);
+		receive(in, false);
 		break;
 	case 2:
 		send(in);
@@ -186,13 +269,22 @@ static void one_op(struct input *in) {
 		read_stats();
 		break;
 	case 9:
-		card_receive(in);
+		card_receive(in, false);
 		break;
 	case 10:
 		card_scribble(in);
 		break;
-	default:
+	case 11:
 		card_set_register(in);
+		break;
+	case 12:
+		receive(in, true);
+		break;
+	case 13:
+		card_receive(in, true);
+		break;
+	default:
+		stop_or_start(in);
 	}
 	card_check();
 }
@@ -206,6 +298,10 @@ static void configure(struct input *in) {
 	cfg.rx_ring = bits & 0x10 ? 128 : IXDP_MIN_RING;
 	cfg.tx_ring = bits & 0x20 ? 128 : IXDP_MIN_RING;
 	cfg.promiscuous = bits & 0x40;
+	if (bits & 0x80) {
+		cfg.offloads = input_u8(in) % 4;
+		cfg.mtu = IXDP_MIN_MTU + input_u16(in) % (IXDP_MAX_MTU - IXDP_MIN_MTU + 1);
+	}
 	cfg.pool = pool;
 }
 

@@ -97,9 +97,19 @@ static void write_descriptors(struct input *in) {
 	struct desc *ring = (struct desc *)memory[input_u8(in) % REGIONS];
 	unsigned at = input_u16(in), count = 1 + input_u8(in) % 64;
 	uint64_t addr = some_iova(in), bits = input_u32(in), len = input_u16(in);
-	bool plausible = bits & 1;
+	bool plausible = bits & 1, context = plausible && bits & 2;
 
-	if (plausible) bits = (bits & 0x3F000000) | TXD_DEXT | TXD_DTYP_DATA | TXD_IFCS;
+	/* With checksums, VLAN tags, segmentation, which the context in front is for. */
+	if (plausible)
+		bits = (bits & 0xFF000000) | (bits & 0x300) << 32 | TXD_DEXT | TXD_DTYP_DATA |
+		       TXD_IFCS;
+	if (context) {
+		struct desc *d = &ring[at++ % (PAGES * PAGE / sizeof(*ring))];
+
+		d->qw0 = htole64(input_u32(in));
+		d->qw1 = htole64((input_number(in, 8) & ~(uint64_t)TXD_DTYP) | TXD_DEXT |
+				 TXD_DTYP_CONTEXT);
+	}
 	for (unsigned i = 0; i < count; i++)
 		ring[(at + i) % (PAGES * PAGE / sizeof(*ring))] =
 		    (struct desc){htole64(addr + (plausible ? 64 * i : 0)),
