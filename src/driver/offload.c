@@ -27,10 +27,11 @@ static const struct transport {
 
 static unsigned be16(const uint8_t *at) { return at[0] << 8 | at[1]; }
 
-static uint32_t sum16(const uint8_t *at, unsigned len) {
-	uint32_t sum = 0;
-	for (; len > 0; at += 2, len -= 2)
-		sum += be16(at);
+/* A one's complement sum is the same in any byte order, so this adds as memory is read. */
+static uint64_t sum32(const uint8_t *at, unsigned len) {
+	uint64_t sum = 0;
+	for (uint32_t word; len > 0; at += 4, len -= 4, sum += word)
+		memcpy(&word, at, 4);
 	return sum;
 }
 
@@ -40,15 +41,12 @@ static uint32_t sum16(const uint8_t *at, unsigned len) {
  */
 static void seed(uint8_t *field, const struct transport *l4, const uint8_t *addresses,
 		 unsigned addresses_len, unsigned len) {
-	uint32_t sum = sum16(addresses, addresses_len) + l4->protocol + len;
-	sum = (sum >> 16) + (sum & 0xFFFF);
-	sum += sum >> 16;
-	if (!l4->pseudo) {
-		memset(field, 0, 4);
-		return;
-	}
-	field[0] = sum >> 8;
-	field[1] = sum;
+	uint64_t sum = sum32(addresses, addresses_len) + htobe16(l4->protocol) + htobe16(len);
+	sum = (sum >> 32) + (sum & UINT32_MAX);
+	for (unsigned i = 0; i < 3; i++)
+		sum = (sum >> 16) + (sum & 0xFFFF);
+	memcpy(field, &(uint16_t){sum}, 2);
+	if (!l4->pseudo) memset(field, 0, 4);
 }
 
 /* The part of it that is about the transport behind IP. len: of the frame. */

@@ -169,12 +169,8 @@ static int rx_any(struct rx_ring *ring, struct ixdp_pkt *pkts, struct ixdp_rx_ha
 		if (hashes)
 			hashes[got] = (struct ixdp_rx_hash){qw0 >> RXD_HASH_LOW,
 							    1u << (qw0 & RXD_RSS) & IXDP_RSS_ALL};
-		for (unsigned i = 0; i < k; i++)
-			pool_handover(ring->pool, ixdp_pkt_buffer(&frame[i]), OWNER_RING,
-				      OWNER_CALLER);
-		next += k;
-		room -= k;
-		got += k;
+		for (room -= k, got += k; k > 0; k--)
+			pool_handover(ring->pool, bufs[next++ & mask], OWNER_RING, OWNER_CALLER);
 		bytes += len;
 		packets++;
 	}

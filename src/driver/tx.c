@@ -110,11 +110,11 @@ static inline bool tx_is_plain(const struct ixdp_pkt *pkt) {
 }
 
 /*
- * Appends plain packets, up to one that is not. Returns how many. Not inline, so that no other
- * work takes registers away from this.
+ * Appends packets that are plain, as the first one is, up to one that is not. Returns how many; 0
+ * when the ring is full; or -EINVAL. Not inline, so that no other work takes registers from it.
  */
-static __attribute__((noinline)) unsigned tx_plain(struct tx_ring *ring,
-						   const struct ixdp_pkt *pkts, unsigned n) {
+static __attribute__((noinline)) int tx_plain(struct tx_ring *ring, const struct ixdp_pkt *pkts,
+					      unsigned n) {
 	/* In locals, as the compiler must assume that the stores below could change the ring. */
 	const struct iova_table iova = ring->iova;
 	struct desc *desc = ring->desc;
@@ -124,9 +124,11 @@ static __attribute__((noinline)) unsigned tx_plain(struct tx_ring *ring,
 	uint64_t bytes = 0;
 	for (; pkt != end; pkt++, next++) {
 		uint64_t len = pkt->len;
-		if (unlikely(!tx_is_plain(pkt) || !pool_handover(ring->pool, ixdp_pkt_buffer(pkt),
-								 OWNER_CALLER, OWNER_RING)))
+		if (unlikely(!tx_is_plain(pkt))) break;
+		if (!pool_handover(ring->pool, ixdp_pkt_buffer(pkt), OWNER_CALLER, OWNER_RING)) {
+			if (pkt == pkts) return refuse(ring, pkt, "the buffer is not the caller's");
 			break;
+		}
 		uint32_t slot = next & mask;
 		buf[slot] = ixdp_pkt_buffer(pkt);
 		desc[slot].qw0 = htole64(iova_of(&iova, pkt->data));
@@ -140,10 +142,7 @@ static __attribute__((noinline)) unsigned tx_plain(struct tx_ring *ring,
 	return pkt - pkts;
 }
 
-/*
- * Appends a frame that tx_plain() did not. Returns its elements; 0 when the ring is full; or
- * -EINVAL.
- */
+/* Appends any frame. Returns its elements; 0 when the ring is full; or -EINVAL. */
 static int tx_any(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n) {
 	unsigned len, context = (pkts->flags & TX_WORK) > IXDP_PKT_CONTD ? 1 : 0;
 	uint64_t bits = 0;
@@ -160,9 +159,7 @@ static int tx_any(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n)
 	for (int i = 0; i < elements; i++) {
 		uint32_t slot = (ring->next + context + i) & ring->mask;
 		uint8_t *buf = ixdp_pkt_buffer(&pkts[i]);
-		/* What is plain has been tried before. */
-		if (tx_is_plain(pkts) ||
-		    !pool_handover(ring->pool, buf, OWNER_CALLER, OWNER_RING)) {
+		if (!pool_handover(ring->pool, buf, OWNER_CALLER, OWNER_RING)) {
 			while (i-- > 0)
 				pool_handover(ring->pool, ixdp_pkt_buffer(&pkts[i]), OWNER_RING,
 					      OWNER_CALLER);
@@ -183,13 +180,13 @@ static int tx_any(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n)
 static int tx_send(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n) {
 	uint32_t first = ring->next, mask = ring->mask;
 	unsigned taken = 0;
-	int more;
+	int more = 0;
 	tx_reclaim(ring);
-	do {
-		taken += tx_plain(ring, &pkts[taken], n - taken);
-		more = unlikely(taken < n) ? tx_any(ring, &pkts[taken], n - taken) : 0;
-		taken += more > 0 ? more : 0;
-	} while (more > 0);
+	for (; taken < n; taken += more) {
+		more = likely(tx_is_plain(&pkts[taken])) ? tx_plain(ring, &pkts[taken], n - taken)
+							 : tx_any(ring, &pkts[taken], n - taken);
+		if (unlikely(more <= 0)) break;
+	}
 	if (unlikely(taken == 0)) return more;
 
 	uint32_t next = ring->next;

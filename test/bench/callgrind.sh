@@ -38,7 +38,7 @@ count() {
 "$build/test/bench/lockstep" --rounds 1 | head -n 1
 echo "instructions per packet"
 echo "mode     batch  instructions"
-for mode in forward tx rx+drop; do
+for mode in forward tx rx+drop rx+hash rx+flags fwd+sums; do
 	for batch in 1 8 32 64 256; do
 		a=$(count "$mode" "$batch" "$few")
 		b=$(count "$mode" "$batch" "$many")

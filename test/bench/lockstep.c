@@ -33,6 +33,7 @@ struct bench {
 	struct softnic *nic;
 	uint8_t frame[IXDP_MIN_FRAME];
 	struct ixdp_pkt pkts[MAX_BATCH];
+	struct ixdp_rx_hash hashes[MAX_BATCH];
 };
 
 /* An application that does nothing with its packets still reads and writes them. */
@@ -66,15 +67,33 @@ static __attribute__((noinline)) int calls_rx_drop(struct bench *b, unsigned bat
 	return n;
 }
 
+static __attribute__((noinline)) int calls_rx_hash(struct bench *b, unsigned batch) {
+	int n = ixdp_rx_hashed(b->port, 0, b->pkts, b->hashes, batch);
+
+	touch(b->pkts, n);
+	ixdp_free(b->pool, b->pkts, (unsigned)n);
+	return n;
+}
+
+static __attribute__((noinline)) int calls_fwd_sums(struct bench *b, unsigned batch) {
+	int n = ixdp_rx(b->port, 0, b->pkts, batch);
+
+	touch(b->pkts, n);
+	for (int i = 0; i < n; i++)
+		b->pkts[i].flags |= IXDP_PKT_IP_CSUM | IXDP_PKT_L4_CSUM;
+	return ixdp_tx(b->port, 0, b->pkts, (unsigned)n);
+}
+
 static const struct mode {
 	const char *name;
 	int (*calls)(struct bench *b, unsigned batch);
 	bool receives;
-	bool sends;
+	unsigned sends; /* descriptors per packet */
+	bool offloads;	/* on the port that has them */
 } modes[] = {
-    {"forward", calls_forward, true, true},
-    {"tx", calls_tx, false, true},
-    {"rx+drop", calls_rx_drop, true, false},
+    {"forward", calls_forward, true, 1, false}, {"tx", calls_tx, false, 1, false},
+    {"rx+drop", calls_rx_drop, true, 0, false}, {"rx+hash", calls_rx_hash, true, 0, false},
+    {"rx+flags", calls_rx_drop, true, 0, true}, {"fwd+sums", calls_fwd_sums, true, 2, true},
 };
 static const unsigned batches[] = {1, 8, 32, 64, 256};
 
@@ -153,7 +172,7 @@ static uint64_t run_batch(struct bench *b, const struct mode *mode, unsigned bat
 	n = mode->calls(b, batch);
 	end = timer_end();
 	if (n != (int)batch) fail(n < 0 ? ixdp_error() : "the driver moved less than a batch");
-	if (mode->sends) step(b, batch);
+	step(b, mode->sends * batch);
 	return end - start;
 }
 
@@ -237,7 +256,8 @@ static void report(const struct mode *mode, unsigned batch, const struct sample 
 		       middle * ns_per_cycle, n);
 }
 
-static void measure(struct bench *b, unsigned rounds, bool json) {
+/* benches: of the port without offloads, and of the one with. */
+static void measure(struct bench benches[2], unsigned rounds, bool json) {
 	struct sample *samples = calloc((size_t)MODES * BATCHES * rounds, sizeof(*samples));
 	double best = 0, start_ns = clock_ns(), ns_per_cycle;
 	uint64_t start = timer_start();
@@ -248,13 +268,14 @@ static void measure(struct bench *b, unsigned rounds, bool json) {
 		for (size_t c = 0; c < MODES * BATCHES; c++) {
 			struct sample *sample = &samples[c * rounds + round];
 
-			run_group(b, &modes[c / BATCHES], batches[c % BATCHES], sample);
+			run_group(&benches[modes[c / BATCHES].offloads], &modes[c / BATCHES],
+				  batches[c % BATCHES], sample);
 			if (best == 0 || sample->probe < best) best = sample->probe;
 		}
 	}
 	ns_per_cycle = (clock_ns() - start_ns) / (double)(timer_end() - start);
 
-	ixdp_pool_get_stats(b->pool, &pool);
+	ixdp_pool_get_stats(benches[0].pool, &pool);
 	if (json)
 		printf("{\"flags\": \"%s\", \"unit\": \"%s\", \"rounds\": %u, \"huge_pages\": %s, "
 		       "\"core_per_cycle\": %.2f}\n",
@@ -276,23 +297,33 @@ static void print_log(enum ixdp_log_level level, const char *line, void *arg) {
 	fprintf(stderr, "lockstep: %s\n", line);
 }
 
-static void bench_open(struct bench *b) {
-	struct ixdp_frame_config cfg = {.size = IXDP_MIN_FRAME, .dst_mac = {2}, .src_mac = {2}};
+static void bench_open(struct bench *b, const char *name, unsigned offloads) {
+	struct ixdp_frame_config frame = {.size = IXDP_MIN_FRAME, .dst_mac = {2}, .src_mac = {2}};
+	struct ixdp_config cfg;
+	char port[32];
 
-	ixdp_log_set(print_log, NULL, IXDP_LOG_WARNING);
-	softnic_set_stepped(true);
-	if (ixdp_open(&b->port, "soft:bench", NULL) < 0) fail(ixdp_error());
+	ixdp_config_init(&cfg);
+	cfg.offloads = offloads;
+	if (offloads) cfg.tx_ring *= 2; /* packets have two descriptors there */
+	snprintf(port, sizeof(port), "soft:%s", name);
+	if (ixdp_open(&b->port, port, &cfg) < 0) fail(ixdp_error());
 	b->pool = ixdp_port_pool(b->port);
-	b->nic = softnic_find("bench");
+	b->nic = softnic_find(name);
 	softnic_tap(b->nic, NULL, NULL);
-	ixdp_frame_write(&cfg, 0, 0, b->frame);
+	ixdp_frame_write(&frame, 0, 0, b->frame);
+}
+
+static void bench_close(struct bench *b) {
+	if (softnic_violations(b->nic) > 0) fail(softnic_last_violation(b->nic));
+	ixdp_close(b->port);
 }
 
 static void usage(FILE *out) {
 	fputs("usage: lockstep [--rounds N] [--json]\n"
-	      "       lockstep --count-mode forward|tx|rx+drop [--batch N] [--packets N]\n"
+	      "       lockstep --count-mode MODE [--batch N] [--packets N]\n"
 	      "The first form times all modes and batches, in N rounds (300).\n"
-	      "The second runs one of them, untimed, for callgrind.\n",
+	      "The second runs one of them, untimed, for callgrind. Modes: forward, tx, rx+drop,\n"
+	      "rx+hash, rx+flags, fwd+sums.\n",
 	      out);
 }
 
@@ -312,7 +343,7 @@ static const struct mode *mode_by_name(const char *name) {
 	for (unsigned i = 0; i < MODES; i++) {
 		if (strcmp(name, modes[i].name) == 0) return &modes[i];
 	}
-	fprintf(stderr, "lockstep: --count-mode %s: not forward, tx or rx+drop\n", name);
+	fprintf(stderr, "lockstep: --count-mode %s: no such mode\n", name);
 	exit(2);
 }
 
@@ -371,7 +402,7 @@ static int parse(struct options *o, int argc, char **argv) {
 
 int main(int argc, char **argv) {
 	struct options o = {.rounds = 300, .batch = 32, .packets = 1u << 14};
-	static struct bench bench;
+	static struct bench benches[2];
 	int status = parse(&o, argc, argv);
 	cpu_set_t cpu;
 
@@ -382,14 +413,17 @@ int main(int argc, char **argv) {
 	CPU_SET(sched_getcpu(), &cpu);
 	sched_setaffinity(0, sizeof(cpu), &cpu);
 
-	bench_open(&bench);
+	ixdp_log_set(print_log, NULL, IXDP_LOG_WARNING);
+	softnic_set_stepped(true);
+	bench_open(&benches[0], "plain", 0);
+	bench_open(&benches[1], "offloads", IXDP_OFFLOAD_VLAN_STRIP | IXDP_OFFLOAD_CSUM);
 	if (o.count) {
 		for (unsigned done = 0; done < o.packets; done += o.batch)
-			run_batch(&bench, o.count, o.batch);
+			run_batch(&benches[o.count->offloads], o.count, o.batch);
 	} else {
-		measure(&bench, o.rounds, o.json);
+		measure(benches, o.rounds, o.json);
 	}
-	if (softnic_violations(bench.nic) > 0) fail(softnic_last_violation(bench.nic));
-	ixdp_close(bench.port);
+	bench_close(&benches[1]);
+	bench_close(&benches[0]);
 	return 0;
 }
