@@ -305,9 +305,13 @@ static void bench_open(struct bench *b, const char *name, unsigned offloads) {
 	ixdp_config_init(&cfg);
 	cfg.offloads = offloads;
 	if (offloads) cfg.tx_ring *= 2; /* packets have two descriptors there */
+	struct ixdp_pool_config pool = {
+	    .buffers = ixdp_pool_needed(&cfg), .numa_node = -1, .ordinary_pages = true};
+
+	if (ixdp_pool_create(&b->pool, &pool) < 0) fail(ixdp_error());
+	cfg.pool = b->pool;
 	snprintf(port, sizeof(port), "soft:%s", name);
 	if (ixdp_open(&b->port, port, &cfg) < 0) fail(ixdp_error());
-	b->pool = ixdp_port_pool(b->port);
 	b->nic = softnic_find(name);
 	softnic_tap(b->nic, NULL, NULL);
 	ixdp_frame_write(&frame, 0, 0, b->frame);
@@ -316,6 +320,7 @@ static void bench_open(struct bench *b, const char *name, unsigned offloads) {
 static void bench_close(struct bench *b) {
 	if (softnic_violations(b->nic) > 0) fail(softnic_last_violation(b->nic));
 	ixdp_close(b->port);
+	ixdp_pool_destroy(b->pool);
 }
 
 static void usage(FILE *out) {
