@@ -187,6 +187,7 @@ static int tx_send(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n
 							 : tx_any(ring, &pkts[taken], n - taken);
 		if (unlikely(more <= 0)) break;
 	}
+	if (unlikely(taken < n) && more == 0) counter_add(&ring->full, n - taken);
 	if (unlikely(taken == 0)) return more;
 
 	uint32_t next = ring->next;
@@ -226,9 +227,13 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 	 */
 	uint32_t head = reg_read(port, REG_N(TDH, queue));
 	uint32_t done = (head - ring->clean) & ring->mask;
-	if (head <= ring->mask && done <= ring->next - ring->clean)
-		given += tx_take_back(ring, done);
-	return given;
+	if (head > ring->mask || done > ring->next - ring->clean) return given;
+	/* Not beyond a DD that has yet to come: it would be taken for that of the next lap. */
+	for (uint32_t i = 0; i < done; i++) {
+		uint64_t qw1 = desc_look(&ring->desc[(ring->clean + i) & ring->mask]);
+		if ((qw1 & (TXD_RS | TXD_DD)) == TXD_RS) done = i;
+	}
+	return given + tx_take_back(ring, done);
 }
 
 void tx_ring_empty(struct tx_ring *ring) {
