@@ -6,6 +6,7 @@
  *     ixdp-capture -w - soft:a,peer=gen,rate=1kpps | tcpdump -nr -
  */
 #include "common/capture_file.h"
+#include "common/elements.h"
 #include "common/run.h"
 
 #include <errno.h>
@@ -13,19 +14,12 @@
 #include <string.h>
 #include <time.h>
 
-/* The frame of an RX queue that spans several packets: the capture file wants it in one piece. */
-struct frame {
-	uint8_t data[CAPTURE_MAX_SNAPLEN];
-	uint32_t len; /* so far, what did not fit into data included */
-};
-
 struct capture {
 	struct run run;
 	struct ixdp_port *port;
 	unsigned snaplen;
 	struct capture_file file;
 	uint64_t clock_ns; /* what is to be added to CLOCK_MONOTONIC to have the time of day */
-	struct frame frames[IXDP_MAX_RX_QUEUES];
 };
 
 static uint64_t clock_ns(clockid_t clock) {
@@ -35,51 +29,52 @@ static uint64_t clock_ns(clockid_t clock) {
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
-
-static void add_packet(struct capture *cap, struct frame *frame, const struct ixdp_pkt *pkt,
-		       struct pcap_pkthdr *header) {
-	const uint8_t *data = pkt->data;
-
-	if (frame->len || pkt->flags & IXDP_PKT_CONTD) {
-		const uint32_t at = smaller(frame->len, sizeof(frame->data));
-
-		memcpy(frame->data + at, data, smaller(pkt->len, sizeof(frame->data) - at));
-		data = frame->data;
-	}
-	frame->len += pkt->len;
-	if (pkt->flags & IXDP_PKT_CONTD) return;
-	header->len = frame->len;
-	header->caplen = smaller(frame->len, cap->snaplen);
-	frame->len = 0;
-	capture_file_add(&cap->file, header, data);
+/* Whether the file has as many frames as it shall have. */
+static bool is_full(const struct capture *cap) {
+	return cap->run.opts->count && cap->file.captured == cap->run.opts->count;
 }
 
-/* One batch of each queue. Its packets have one time: when they were received. */
+/*
+ * The frames of a batch, in one piece each, as the file wants them. They have one time: when they
+ * were received.
+ */
+static void add_frames(struct capture *cap, const struct ixdp_pkt *pkts, unsigned n) {
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC) + cap->clock_ns;
+	/* libpcap has nanoseconds where microseconds usually are. */
+	struct pcap_pkthdr header = {.ts = {.tv_sec = (time_t)(now_ns / 1000000000),
+					    .tv_usec = (suseconds_t)(now_ns % 1000000000)}};
+	uint8_t room[ELEMENTS_MAX_FRAME];
+
+	for (unsigned i = 0, elements; i < n && !is_full(cap); i += elements) {
+		unsigned len;
+		const uint8_t *data = elements_gather(&pkts[i], room, &len, &elements);
+
+		header.len = len;
+		header.caplen = len < cap->snaplen ? len : cap->snaplen;
+		capture_file_add(&cap->file, &header, data);
+	}
+}
+
+/* One batch of each queue. */
 static unsigned capture(struct capture *cap) {
 	const struct options *opts = cap->run.opts;
+	const unsigned fewest = elements_of_mtu(opts->config.mtu);
 	struct ixdp_pkt pkts[OPTIONS_MAX_BATCH];
 	unsigned moved = 0;
 
-	for (unsigned queue = 0; queue < opts->config.rx_queues; queue++) {
-		unsigned n = opts->batch;
+	for (unsigned queue = 0; queue < opts->config.rx_queues && !is_full(cap); queue++) {
+		const uint64_t left = opts->count ? opts->count - cap->file.captured : opts->batch;
+		unsigned n = left < opts->batch ? left : opts->batch;
 
-		if (opts->count && opts->count - cap->file.captured < n)
-			n = opts->count - cap->file.captured;
-
+		/* Room for a long frame may be filled by several short ones, of which some are not
+		 * wanted. */
+		if (n < fewest) n = fewest;
 		const int received = ixdp_rx(cap->port, queue, pkts, n);
 
 		if (received <= 0) continue;
-
-		const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC) + cap->clock_ns;
-		/* libpcap has nanoseconds where microseconds usually are. */
-		struct pcap_pkthdr header = {.ts = {.tv_sec = (time_t)(now_ns / 1000000000),
-						    .tv_usec = (suseconds_t)(now_ns % 1000000000)}};
-
-		for (int i = 0; i < received; i++)
-			add_packet(cap, &cap->frames[queue], &pkts[i], &header);
+		add_frames(cap, pkts, received);
 		ixdp_free(ixdp_port_pool(cap->port), pkts, received);
-		moved += received;
+		moved += elements_frames(pkts, received);
 	}
 	return moved;
 }
@@ -89,10 +84,9 @@ static unsigned capture(struct capture *cap) {
  * empty, so there what comes after the end is not waited for.
  */
 static bool is_done(const struct capture *cap) {
-	const uint64_t count = cap->run.opts->count;
 	struct ixdp_wire_stats wire;
 
-	return cap->file.failed || (count && cap->file.captured == count) || cap->run.deaf ||
+	return cap->file.failed || is_full(cap) || cap->run.deaf ||
 	       (cap->run.ending && ixdp_wire_stats_get(cap->port, &wire) == -ENOTSUP);
 }
 

@@ -5,6 +5,7 @@
  *     ixdp-fwd 0000:03:00.0 0000:03:00.1
  *     ixdp-fwd --duration 5 soft:a,peer=gen soft:b,peer=gen
  */
+#include "common/elements.h"
 #include "common/run.h"
 
 #include <stdlib.h>
@@ -14,12 +15,16 @@ struct path {
 	struct ixdp_port *rx_port, *tx_port;
 	unsigned rx_queue, tx_queue;
 	struct ixdp_pkt pkts[OPTIONS_MAX_BATCH];
-	struct ixdp_pkt *next; /* n packets from here on are to be sent */
+	struct ixdp_pkt *next; /* n elements from here on, whole frames, are to be sent */
 	unsigned n;
 	uint64_t *tx_refused; /* counts those that could not be */
 };
 
-/* One batch: from the RX ring into an array of packets, and from there to the TX ring. */
+/*
+ * One batch: from the RX ring into an array of packets, and from there to the TX ring. Returns how
+ * many frames were sent. A frame that spans several elements is received, and taken, with all of
+ * them or not at all.
+ */
 static unsigned forward(struct path *path, unsigned batch, bool receive) {
 	if (path->n == 0) {
 		if (!receive) return 0;
@@ -35,10 +40,12 @@ static unsigned forward(struct path *path, unsigned batch, bool receive) {
 	const int taken = ixdp_tx(path->tx_port, path->tx_queue, path->next, path->n);
 
 	if (taken <= 0) return 0;
+	const unsigned frames = elements_frames(path->next, taken);
+
 	/* What a full TX ring did not take is still ours; it comes before anything new. */
 	path->next += taken;
 	path->n -= taken;
-	return taken;
+	return frames;
 }
 
 static void forward_all(struct run *run, struct path *paths, unsigned n_paths) {
@@ -56,11 +63,14 @@ static void forward_all(struct run *run, struct path *paths, unsigned n_paths) {
 
 	for (unsigned i = 0; i < n_paths; i++) {
 		ixdp_free(ixdp_port_pool(paths[i].tx_port), paths[i].next, paths[i].n);
-		*paths[i].tx_refused += paths[i].n;
+		*paths[i].tx_refused += elements_frames(paths[i].next, paths[i].n);
 	}
 }
 
-/* RX queue q of a port goes to TX queue q of the other, as far as that has as many. */
+/*
+ * RX queue q of a port goes to TX queue q of the other, as far as that has as many: a flow, which
+ * RSS keeps on one queue, stays in order.
+ */
 static unsigned make_paths(struct run *run, struct path *paths) {
 	struct report_port *ports = run->report.ports;
 	const unsigned n_ports = run->report.n_ports;
@@ -120,6 +130,8 @@ int main(int argc, char **argv) {
 		"DEV is the PCI address of an Intel 82599 (0000:03:00.0) or a software port "
 		"(soft:NAME[,key=value...]). Without any it forwards between soft:a,peer=gen "
 		"and soft:b,peer=gen.\v"
+		"With several --rx-queues, RSS spreads flows over them; what RX queue q of a port "
+		"receives, TX queue q of the other sends.\n\n"
 		"It ends at --duration, --count, SIGINT, SIGTERM or SIGHUP, and when all that its "
 		"software ports' wires send is through.",
 	};

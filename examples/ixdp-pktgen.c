@@ -5,9 +5,11 @@
  *     ixdp-pktgen --rate 100kpps --duration 3 soft:a
  *     ixdp-pktgen --count 1000000 --size 1514 0000:03:00.0
  */
+#include "common/elements.h"
 #include "common/frame_text.h"
 #include "common/run.h"
 
+#include <net/ethernet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,30 +39,46 @@ struct pktgen {
 	struct ixdp_pool *pool;
 	struct stream streams[IXDP_MAX_TX_QUEUES];
 	unsigned turn;				  /* the TX queue whose turn it is */
+	unsigned elements;			  /* of a frame */
 	struct ixdp_pkt ready[OPTIONS_MAX_BATCH]; /* written, not taken so far */
-	unsigned n_ready;
-	uint64_t taken; /* frames that the port has accepted */
+	unsigned n_ready;			  /* elements of these */
+	uint64_t taken;				  /* frames that the port has accepted */
 	bool paced;
 	struct ixdp_pacer pacer;
 	struct ixdp_frame_checker *checker;
 };
 
-static uint16_t stream_write(struct stream *stream, uint8_t *data) {
+/* data: room for a frame of the stream. */
+static unsigned stream_write(struct stream *stream, uint8_t *data) {
 	const uint64_t k = stream->written++;
 
 	return ixdp_frame_write(&stream->frame, k % stream->flows, k / stream->flows, data);
 }
 
+/* pkts: as many empty packets as a frame takes. */
+static void stream_fill(struct stream *stream, struct ixdp_pkt *pkts) {
+	uint8_t whole[IXDP_FRAME_MAX];
+
+	if (stream->frame.size <= IXDP_DATA_SIZE)
+		pkts->len = stream_write(stream, pkts->data);
+	else
+		elements_scatter(pkts, whole, stream_write(stream, whole));
+}
+
 /* Takes fresh buffers for what is due. One that was sent is not ours: the NIC may still read it. */
 static void prepare(struct pktgen *gen) {
 	const struct options *opts = gen->run.opts;
-	unsigned n = opts->batch;
+	const uint64_t left = opts->count ? opts->count - gen->taken : UINT64_MAX;
+	unsigned frames = opts->batch / gen->elements, n, whole;
 
-	if (opts->count && opts->count - gen->taken < n) n = opts->count - gen->taken;
-	if (gen->paced) n = ixdp_pacer_due(&gen->pacer, gen->run.now_ns, n);
-	gen->n_ready = ixdp_alloc(gen->pool, gen->ready, n);
-	for (unsigned i = 0; i < gen->n_ready; i++)
-		gen->ready[i].len = stream_write(&gen->streams[gen->turn], gen->ready[i].data);
+	if (left < frames) frames = left;
+	if (gen->paced) frames = ixdp_pacer_due(&gen->pacer, gen->run.now_ns, frames);
+	n = ixdp_alloc(gen->pool, gen->ready, frames * gen->elements);
+	whole = n - n % gen->elements; /* a pool that is low */
+	ixdp_free(gen->pool, gen->ready + whole, n - whole);
+	gen->n_ready = whole;
+	for (unsigned i = 0; i < whole; i += gen->elements)
+		stream_fill(&gen->streams[gen->turn], &gen->ready[i]);
 }
 
 static unsigned send_batch(struct pktgen *gen) {
@@ -68,27 +86,32 @@ static unsigned send_batch(struct pktgen *gen) {
 	const int taken = ixdp_tx(gen->port, gen->turn, gen->ready, gen->n_ready);
 
 	if (taken <= 0) return 0;
-	gen->taken += taken;
+	const unsigned frames = taken / gen->elements;
+
+	gen->taken += frames;
 	gen->n_ready -= taken;
 	memmove(gen->ready, gen->ready + taken, gen->n_ready * sizeof(*gen->ready));
-	if (gen->paced) ixdp_pacer_sent(&gen->pacer, taken);
+	if (gen->paced) ixdp_pacer_sent(&gen->pacer, frames);
 	if (!gen->n_ready) gen->turn = (gen->turn + 1) % gen->run.opts->config.tx_queues;
-	return taken;
+	return frames;
 }
 
 static unsigned receive_all(struct pktgen *gen) {
 	struct ixdp_pkt pkts[OPTIONS_MAX_BATCH];
+	uint8_t room[ELEMENTS_MAX_FRAME];
 	unsigned received = 0;
 
 	for (unsigned queue = 0; queue < gen->run.opts->config.rx_queues; queue++) {
 		const int n = ixdp_rx(gen->port, queue, pkts, gen->run.opts->batch);
 
-		for (int i = 0; i < n; i++)
-			ixdp_frame_check(gen->checker, pkts[i].data, pkts[i].len);
-		if (n > 0) {
-			ixdp_free(gen->pool, pkts, n);
-			received += n;
+		for (unsigned i = 0, elements; (int)i < n; i += elements) {
+			unsigned len;
+			const uint8_t *data = elements_gather(&pkts[i], room, &len, &elements);
+
+			ixdp_frame_check(gen->checker, data, len);
+			received++;
 		}
+		if (n > 0) ixdp_free(gen->pool, pkts, n);
 	}
 	return received;
 }
@@ -146,6 +169,7 @@ static int set_up(struct pktgen *gen, const struct arguments *args) {
 		report_error("no memory to check frames with");
 		return -1;
 	}
+	gen->elements = elements_of(args->frame.size);
 	for (unsigned i = 0; i < args->common.config.tx_queues; i++) {
 		struct stream *stream = &gen->streams[i];
 
@@ -176,6 +200,17 @@ static int dry_run(const struct arguments *args) {
 	return report_flush() ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* An MTU that nobody asked for is one with which the frames can come back. */
+static void choose_mtu(struct arguments *args) {
+	unsigned *mtu = &args->common.config.mtu;
+	const unsigned needed = args->frame.size - ETH_HLEN;
+
+	if (!*mtu) *mtu = needed > OPTIONS_MTU ? needed : OPTIONS_MTU;
+	if (needed > *mtu)
+		options_usage("--size %u: too long for --mtu %u, which allows %u", args->frame.size,
+			      *mtu, *mtu + ETH_HLEN);
+}
+
 static void check_arguments(const struct arguments *args) {
 	if (args->dry_run && args->common.json)
 		options_usage("--dry-run: has no JSON form, leave --json out");
@@ -183,13 +218,10 @@ static void check_arguments(const struct arguments *args) {
 		options_usage("DEV is missing: a PCI address or soft:NAME");
 }
 
-/* What a port opened as it comes takes. */
-enum { SIZE_MAX_MTU_1500 = 1514 };
-
 enum key { KEY_SIZE = 0x200, KEY_RATE, KEY_FLOWS, KEY_DST_MAC, KEY_SRC_MAC, KEY_DRY_RUN };
 
 static const struct argp_option own_options[] = {
-    {"size", KEY_SIZE, "N", 0, "Bytes per frame without FCS, 60 to 1514 (60)", 0},
+    {"size", KEY_SIZE, "N", 0, "Bytes per frame without FCS, 60 to 9014 (60)", 0},
     {"rate", KEY_RATE, "RATE", 0,
      "200kpps, 2.5Gbit (L1: with preamble, gap and FCS) or 33% of the line (as fast as it goes)",
      0},
@@ -208,7 +240,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 		state->child_inputs[0] = &args->common;
 		return 0;
 	case KEY_SIZE:
-		args->frame.size = options_number("--size", arg, IXDP_FRAME_MIN, SIZE_MAX_MTU_1500);
+		args->frame.size = options_number("--size", arg, IXDP_FRAME_MIN, IXDP_FRAME_MAX);
 		return 0;
 	case KEY_RATE:
 		if (ixdp_rate_parse(arg, &args->rate)) options_usage("--rate: %s", ixdp_error());
@@ -236,6 +268,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 		return 0;
 	case ARGP_KEY_END:
 		check_arguments(args);
+		choose_mtu(args);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -254,7 +287,9 @@ int main(int argc, char **argv) {
 		"DEV is the PCI address of an Intel 82599 (0000:03:00.0) or a software port "
 		"(soft:NAME[,key=value...]).\v"
 		"It ends at --duration, --count, SIGINT, SIGTERM or SIGHUP. With several TX queues "
-		"each sends a sequence of its own, batches in turn. --dry-run shows source "
+		"each sends a sequence of its own, batches in turn; with several RX queues RSS "
+		"spreads the --flows over them. Without --mtu, the MTU is that of --size, and 1500 "
+		"at least. --dry-run shows source "
 		"address 00:00:00:00:00:00 unless given one.",
 	};
 	static struct pktgen gen;

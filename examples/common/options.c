@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "options.h"
 
+#include "elements.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -15,6 +17,8 @@ enum key {
 	KEY_RX_QUEUES,
 	KEY_TX_QUEUES,
 	KEY_RING,
+	KEY_MTU,
+	KEY_PAUSE,
 	KEY_CPU,
 	KEY_JSON,
 	KEY_STATS,
@@ -24,14 +28,20 @@ enum key {
 
 /* The first one is not for programs that only receive. --help has them in order of their names. */
 static const struct argp_option common_options[] = {
-    {"tx-queues", KEY_TX_QUEUES, "N", 0, "TX queues per port, 1 to 128 (1)", 1},
+    {"tx-queues", KEY_TX_QUEUES, "N", 0, "TX queues per port, 1 to 128 (as many as RX queues)", 1},
     {NULL, 0, NULL, 0, "Common options:", 1},
     {"duration", KEY_DURATION, "SEC", 0, "End after SEC seconds (0.5, 3, ...)", 0},
     {"count", KEY_COUNT, "N", 0,
-     "End after N packets (received by ixdp-fwd and ixdp-capture, sent by ixdp-pktgen)", 0},
-    {"batch", KEY_BATCH, "N", 0, "Packets per call, 1 to 256 (32)", 0},
+     "End after N frames (received by ixdp-fwd and ixdp-capture, sent by ixdp-pktgen)", 0},
+    {"batch", KEY_BATCH, "N", 0,
+     "Array elements per call, 1 to 256 (32): frames, of which one above 2048 bytes takes several",
+     0},
     {"rx-queues", KEY_RX_QUEUES, "N", 0, "RX queues per port, 1 to 16 (1)", 0},
     {"ring", KEY_RING, "N", 0, "Descriptors per ring, a power of two, 64 to 4096 (512)", 0},
+    {"mtu", KEY_MTU, "N", 0, "Receive frames of up to N bytes behind the header, 68 to 9000 (1500)",
+     0},
+    {"pause", KEY_PAUSE, "rx|tx|rx,tx|off", 0,
+     "Flow control: obey PAUSE frames, send them, both, or neither (off)", 0},
     {"cpu", KEY_CPU, "LIST", 0, "Pin the worker to these CPUs (1 or 0,2-3)", 0},
     {"json", KEY_JSON, NULL, 0, "One JSON object per port and second, totals last", 0},
     {"stats", KEY_STATS, NULL, 0, "Print all statistics of ports and queues at the end", 0},
@@ -107,10 +117,41 @@ static void parse_cpus(const char *option, const char *text, cpu_set_t *cpus) {
 	} while (at);
 }
 
+static unsigned parse_pause(const char *option, const char *text) {
+	static const struct {
+		const char *text;
+		unsigned pause;
+	} all[] = {
+	    {"off", 0},
+	    {"rx", IXDP_PAUSE_RX},
+	    {"tx", IXDP_PAUSE_TX},
+	    {"rx,tx", IXDP_PAUSE_RX | IXDP_PAUSE_TX},
+	};
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(text, all[i].text)) return all[i].pause;
+	options_usage("%s %s: none of rx, tx, rx,tx and off", option, text);
+}
+
+/* What is not given is 0, so that a program's own parser may choose at its end: see complete(). */
 static void set_defaults(struct options *opts) {
 	*opts = (struct options){.batch = 32};
 	ixdp_config_init(&opts->config);
+	opts->config.mtu = 0;
+	opts->config.tx_queues = 0;
 	log_level = IXDP_LOG_WARNING;
+}
+
+static void complete(struct options *opts) {
+	struct ixdp_config *config = &opts->config;
+
+	if (!config->mtu) config->mtu = OPTIONS_MTU;
+	if (!config->tx_queues) config->tx_queues = config->rx_queues;
+	if (opts->batch < elements_of_mtu(config->mtu))
+		options_usage(
+		    "--batch %u: a frame of --mtu %u may take %u elements, so --batch %u or more",
+		    opts->batch, config->mtu, elements_of_mtu(config->mtu),
+		    elements_of_mtu(config->mtu));
 }
 
 static error_t parse_common(int key, char *arg, struct argp_state *state) {
@@ -143,6 +184,12 @@ static error_t parse_common(int key, char *arg, struct argp_state *state) {
 		if (opts->config.rx_ring & (opts->config.rx_ring - 1))
 			options_usage("--ring %s: not a power of two (64, 128, ... 4096)", arg);
 		return 0;
+	case KEY_MTU:
+		opts->config.mtu = options_number("--mtu", arg, IXDP_MIN_MTU, IXDP_MAX_MTU);
+		return 0;
+	case KEY_PAUSE:
+		opts->config.pause = parse_pause("--pause", arg);
+		return 0;
 	case KEY_CPU:
 		parse_cpus("--cpu", arg, &opts->cpus);
 		opts->pin = true;
@@ -158,6 +205,9 @@ static error_t parse_common(int key, char *arg, struct argp_state *state) {
 		return 0;
 	case KEY_VERBOSE:
 		log_level = IXDP_LOG_INFO;
+		return 0;
+	case ARGP_KEY_SUCCESS: /* after each parser's ARGP_KEY_END */
+		complete(opts);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

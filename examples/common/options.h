@@ -9,12 +9,13 @@
 enum {
 	EXIT_USAGE = 2,
 	OPTIONS_MAX_BATCH = 256,
+	OPTIONS_MTU = 1500, /* unless asked for another, or by the program */
 };
 
 struct options {
 	double duration;	   /* seconds; 0: until something else ends the run */
-	uint64_t count;		   /* packets; 0: no limit */
-	unsigned batch;		   /* packets per call */
+	uint64_t count;		   /* frames; 0: no limit */
+	unsigned batch;		   /* array elements per call: room for a frame of the MTU */
 	struct ixdp_config config; /* for every port */
 	bool pin;		   /* keep the worker on these CPUs */
 	cpu_set_t cpus;
@@ -24,7 +25,8 @@ struct options {
 
 /*
  * The common options, to be the child of a program's own parser. Its input is a struct options,
- * which it fills with the defaults first.
+ * which it fills with the defaults first. At its ARGP_KEY_END the program's parser finds an MTU of
+ * 0 when none was given, and may set one.
  */
 extern const struct argp options_argp;
 
