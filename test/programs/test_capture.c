@@ -34,7 +34,7 @@ static int make_files(void **state) {
 	snprintf(in, sizeof(in), "%s/in.pcap", folder);
 	snprintf(out, sizeof(out), "%s/out.pcap", folder);
 	snprintf(port, sizeof(port), "soft:a,peer=pcap:%s", in);
-	capture_write(in, FRAMES);
+	capture_write(in, 0, FRAMES);
 	return 0;
 }
 
@@ -86,7 +86,7 @@ static void captures_byte_for_byte(void **state) {
 	assert_int_equal(json_int(final, "lost"), 0);
 	assert_int_equal(json_int(final, "rx_dropped"), 0);
 	assert_balance(final);
-	assert_int_equal(capture_read(out, IXDP_FRAME_MAX), FRAMES);
+	assert_int_equal(capture_read(out, 0, IXDP_FRAME_MAX), FRAMES);
 	program_free(&program);
 }
 
@@ -108,7 +108,7 @@ static void snaplen_cuts_frames_but_not_their_length(void **state) {
 	(void)state;
 	program_start(&program, PROGRAM_ARGS("ixdp-capture", "--snaplen", "61", "-w", out, port));
 	assert_int_equal(program_wait(&program), 0);
-	assert_int_equal(capture_read(out, 61), FRAMES);
+	assert_int_equal(capture_read(out, 0, 61), FRAMES);
 	assert_int_equal(size_of(out), file_size(FRAMES, 61));
 	program_free(&program);
 }
@@ -144,7 +144,7 @@ static void count_is_exact(void **state) {
 	assert_int_equal(program_wait(&program), 0);
 	assert_int_equal(json_int(program_final(&program, "soft:a"), "written"), 1001);
 	assert_balance(program_final(&program, "soft:a"));
-	assert_int_equal(capture_read(out, IXDP_FRAME_MAX), 1001);
+	assert_int_equal(capture_read(out, 0, IXDP_FRAME_MAX), 1001);
 	program_free(&program);
 }
 
@@ -222,7 +222,7 @@ static void writes_to_stdout(void **state) {
 	fd = open(out, O_WRONLY | O_CREAT, 0600);
 	assert_int_equal(write(fd, program.out.data, program.out.len), program.out.len);
 	close(fd);
-	assert_int_equal(capture_read(out, IXDP_FRAME_MAX), FRAMES);
+	assert_int_equal(capture_read(out, 0, IXDP_FRAME_MAX), FRAMES);
 	program_free(&program);
 }
 
@@ -313,7 +313,7 @@ static void assert_full(struct program *program, const char *path, const char *w
 
 	assert_balance(final);
 	assert_true(json_int(final, "lost") > 0);
-	assert_int_equal(capture_read(path, IXDP_FRAME_MAX), written);
+	assert_int_equal(capture_read(path, 0, IXDP_FRAME_MAX), written);
 	assert_int_equal(size_of(path), file_size(written, IXDP_FRAME_MAX));
 }
 
@@ -421,10 +421,10 @@ static void a_wrong_device_leaves_the_file_alone(void **state) {
 	struct program program;
 
 	(void)state;
-	capture_write(out, 3);
+	capture_write(out, 0, 3);
 	program_start(&program, PROGRAM_ARGS("ixdp-capture", "-w", out, "soft:a,colour=red"));
 	assert_int_equal(program_wait(&program), 1);
-	assert_int_equal(capture_read(out, IXDP_FRAME_MAX), 3);
+	assert_int_equal(capture_read(out, 0, IXDP_FRAME_MAX), 3);
 	program_free(&program);
 }
 

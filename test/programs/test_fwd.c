@@ -159,7 +159,7 @@ static void forwards_a_capture_byte_for_byte(void **state) {
 	snprintf(out, sizeof(out), "%s/out.pcap", folder);
 	snprintf(port_a, sizeof(port_a), "soft:a,peer=pcap:%s", in);
 	snprintf(port_b, sizeof(port_b), "soft:b,peer=pcap::%s", out);
-	capture_write(in, frames);
+	capture_write(in, 0, frames);
 
 	program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", port_a, port_b));
 	assert_int_equal(program_wait(&program), 0);
@@ -168,7 +168,7 @@ static void forwards_a_capture_byte_for_byte(void **state) {
 	assert_int_equal(json_int(program_final(&program, "soft:b"), "tx_dropped"), 0);
 	program_free(&program);
 
-	assert_int_equal(capture_read(out, IXDP_FRAME_MAX), frames);
+	assert_int_equal(capture_read(out, 0, IXDP_FRAME_MAX), frames);
 	unlink(in);
 	unlink(out);
 	rmdir(folder);

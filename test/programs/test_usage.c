@@ -35,6 +35,14 @@ static void fwd_names_the_wrong_option(void **state) {
 	    {{"--ring", "100"}, "--ring"},
 	    {{"--ring", "32"}, "--ring"},
 	    {{"--ring", "8192"}, "--ring"},
+	    {{"--mtu", "67"}, "--mtu"},
+	    {{"--mtu", "9001"}, "--mtu"},
+	    {{"--mtu", "jumbo"}, "--mtu"},
+	    {{"--mtu=9000", "--batch=4"}, "--batch 4: a frame of --mtu 9000 may take 5"},
+	    {{"--batch=1", "--mtu=2031"}, "--batch 1: a frame of --mtu 2031 may take 2"},
+	    {{"--pause", "both"}, "--pause"},
+	    {{"--pause", "tx,rx"}, "--pause"},
+	    {{"--pause", ""}, "--pause"},
 	    {{"--cpu", "x"}, "--cpu"},
 	    {{"--cpu", "1-0"}, "--cpu"},
 	    {{"--cpu", "0,"}, "--cpu"},
@@ -79,6 +87,28 @@ static void fwd_says_what_failed(void **state) {
 		assert_non_null(strstr(program.err.data, cases[i].named));
 		assert_int_equal(program_error_lines(&program), 1);
 		assert_int_equal(program.out.len, 0);
+		program_free(&program);
+	}
+}
+
+/* What the limits of options allow is taken, and works. */
+static void fwd_takes_what_is_right(void **state) {
+	static const char *const cases[][2] = {
+	    {"--mtu=68", "--batch=1"},	  {"--mtu=2030", "--batch=1"}, {"--mtu=9000", "--batch=5"},
+	    {"--pause=rx", "--mtu=1500"}, {"--pause=rx,tx", "--json"}, {"--pause=off", "--json"},
+	    {"--pause=tx", "--json"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct program program;
+
+		program_start(&program, PROGRAM_ARGS("ixdp-fwd", "--json", cases[i][0], cases[i][1],
+						     "soft:a,peer=gen,count=10", "soft:b"));
+		assert_int_equal(program_wait(&program), 0);
+		assert_int_equal(json_int(program_final(&program, "soft:b"), "wire_rx_packets"),
+				 10);
+		assert_int_equal(program_error_lines(&program), 0);
 		program_free(&program);
 	}
 }
@@ -128,7 +158,9 @@ static void pktgen_names_the_wrong_option(void **state) {
 	    {{NULL}, "DEV"},
 	    {{"soft:a", "soft:b"}, "soft:b"},
 	    {{"--size", "59", "soft:a"}, "--size"},
-	    {{"--size", "1515", "soft:a"}, "--size"},
+	    {{"--size", "9015", "soft:a"}, "--size"},
+	    {{"--size=1515", "--mtu=1500", "soft:a"}, "--size 1515: too long for --mtu 1500"},
+	    {{"--size=9014", "--batch=4", "soft:a"}, "--batch 4: a frame of --mtu 9000"},
 	    {{"--rate", "fast", "soft:a"}, "--rate"},
 	    {{"--rate", "100", "soft:a"}, "--rate"},
 	    {{"--rate", "-1kpps", "soft:a"}, "--rate"},
@@ -182,6 +214,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(fwd_names_the_wrong_option),
 	    cmocka_unit_test(fwd_says_what_failed),
+	    cmocka_unit_test(fwd_takes_what_is_right),
 	    cmocka_unit_test(help_and_version_go_to_stdout),
 	    cmocka_unit_test(cpu_pins_the_worker_alone),
 	    cmocka_unit_test(pktgen_names_the_wrong_option),
