@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const counter_names[COUNTERS] = {
     [RX_PACKETS] = "rx_packets",
@@ -202,20 +204,35 @@ static void print_total(const struct report *report, const char *port,
 }
 
 int report_flush(void) {
+	static bool told; /* what comes after it fails as well */
+
 	if (!fflush(stdout) && !ferror(stdout)) return 0;
-	report_error("stdout: %s", strerror(errno));
+	if (!told) report_error("stdout: %s", strerror(errno));
+	told = true;
 	return -EIO;
+}
+
+/* Whether stdout takes some lines now: a pipe with room for PIPE_BUF bytes, or an error at once. */
+static bool takes_lines(void) {
+	struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	return poll(&fd, 1, 0) != 0;
 }
 
 int report_interval(struct report *report, double t) {
 	const double dt = t - report->t;
+	const bool skip = !takes_lines();
 
+	report->asked = t;
+	report->skipped += skip;
 	for (unsigned i = 0; i < report->n_ports; i++) {
 		struct report_port *port = &report->ports[i];
 		const char *name = ixdp_port_name(port->port);
 		struct report_sample now;
 
+		/* Skipped or not: counters of the NIC must be read, capture files be written. */
 		if (take_sample(report, port, false, &now)) return -ENODEV;
+		if (skip) continue;
 		const struct report_sample diff = difference(&now, &port->last);
 
 		if (report->json)
@@ -224,6 +241,7 @@ int report_interval(struct report *report, double t) {
 			print_row(report, name, &diff, t, dt);
 		port->last = now;
 	}
+	if (skip) return 0;
 	report->t = t;
 	return report_flush();
 }
@@ -231,6 +249,11 @@ int report_interval(struct report *report, double t) {
 int report_totals(struct report *report, double t) {
 	int gone = 0;
 
+	if (report->skipped)
+		report_error(
+		    "%u intervals had no line of their own, as nobody read stdout; they are in "
+		    "the next one",
+		    report->skipped);
 	for (unsigned i = 0; i < report->n_ports; i++) {
 		struct report_port *port = &report->ports[i];
 		const char *name = ixdp_port_name(port->port);

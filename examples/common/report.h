@@ -51,15 +51,18 @@ struct report {
 	bool headed;	       /* the table has its heading */
 	double requested_mpps; /* below 0: not shown */
 	double t;	       /* seconds from the start to the last interval's end */
+	double asked;	       /* likewise, to when an interval was asked for last */
+	unsigned skipped;      /* intervals that were not printed */
 	/* The program's own counters; totals: the run is over. NULL: none. */
 	void (*sample)(void *arg, struct report_sample *sample, bool totals);
 	void *arg;
 };
 
 /*
- * Prints what happened since the last interval; t: seconds since the start. A link that has
- * changed, or a transmitter that is paused or no more, is a line on stderr. Returns 0, or -errno
- * with a line on stderr (stdout cannot be written, NIC gone).
+ * Prints what happened since the last interval; t: seconds since the start. When stdout is a pipe
+ * that nobody reads, the work shall not wait for it: the interval then goes on to the next call. A
+ * link that has changed, or a transmitter that is paused or no more, is a line on stderr. Returns 0,
+ * or -errno with a line on stderr (stdout cannot be written, NIC gone).
  */
 int report_interval(struct report *report, double t);
 

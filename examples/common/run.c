@@ -318,7 +318,7 @@ bool run_goes_on(struct run *run, unsigned moved) {
 		sched_yield(); /* to the thread of the software NICs, should CPUs be few */
 
 	/* Intervals end at whole seconds. */
-	if ((uint64_t)seconds(run) > (uint64_t)run->report.t) interval(run);
+	if ((uint64_t)seconds(run) > (uint64_t)run->report.asked) interval(run);
 
 	const bool look = is_look_due(run), idle = run->moved == 0;
 

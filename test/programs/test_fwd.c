@@ -3,6 +3,7 @@
 #include "capture.h"
 #include "program.h"
 
+#include <fcntl.h>
 #include <ixdp/ixdp.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -383,7 +385,51 @@ static void survives_a_reader_that_leaves(void **state) {
 	program_hang_up(&program);
 	assert_int_equal(program_wait(&program), 1);
 	assert_non_null(strstr(program.err.data, "stdout: Broken pipe"));
+	assert_int_equal(program_error_lines(&program), 1);
 	program_free(&program);
+}
+
+static int64_t sum_of_intervals(struct program *program, const char *port, const char *counter) {
+	struct json_object *objects = program_objects(program), *member;
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < json_object_array_length(objects); i++) {
+		struct json_object *object = json_object_array_get_idx(objects, i);
+
+		json_object_object_get_ex(object, "port", &member);
+		if (strcmp(json_object_get_string(member), port) != 0) continue;
+		json_object_object_get_ex(object, "final", &member);
+		if (!json_object_get_boolean(member)) sum += json_int(object, counter);
+	}
+	return sum;
+}
+
+/* The pipe has room for one interval; the file says that four seconds later frames still flow. */
+static void a_reader_that_does_not_read_stops_nothing(void **state) {
+	char folder[] = "/tmp/ixdp-fwd-XXXXXX", out[64], port[96];
+	struct program program;
+	struct stat st = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(out, sizeof(out), "%s/out.pcap", folder);
+	snprintf(port, sizeof(port), "soft:b,peer=pcap::%s", out);
+	program_start(&program,
+		      PROGRAM_ARGS("ixdp-fwd", "--json", "soft:a,peer=gen,rate=1kpps", port));
+	assert_true(fcntl(program.out.fd, F_SETPIPE_SZ, 4096) >= 4096);
+	for (unsigned looks = 0; st.st_size < 4000 * (16 + 60); looks++) {
+		assert_true(looks < 10 * PROGRAM_LIMIT_S);
+		usleep(100 * 1000);
+		stat(out, &st);
+	}
+	kill(program.pid, SIGTERM);
+	assert_int_equal(program_wait(&program), 0);
+	assert_non_null(strstr(program.err.data, "had no line of their own"));
+	assert_int_equal(sum_of_intervals(&program, "soft:a", "rx_packets"),
+			 json_int(program_final(&program, "soft:a"), "rx_packets"));
+	program_free(&program);
+	unlink(out);
+	rmdir(folder);
 }
 
 int main(void) {
@@ -408,6 +454,7 @@ int main(void) {
 	    cmocka_unit_test(a_port_that_sends_nothing_is_given_up),
 	    cmocka_unit_test(a_peer_that_never_gets_quiet_is_left_alone),
 	    cmocka_unit_test(survives_a_reader_that_leaves),
+	    cmocka_unit_test(a_reader_that_does_not_read_stops_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
