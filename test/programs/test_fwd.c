@@ -404,9 +404,9 @@ static int64_t sum_of_intervals(struct program *program, const char *port, const
 	return sum;
 }
 
-/* The pipe has room for one interval; the file says that four seconds later frames still flow. */
+/* The pipe is full from the start; the file says that frames flow after several intervals. */
 static void a_reader_that_does_not_read_stops_nothing(void **state) {
-	char folder[] = "/tmp/ixdp-fwd-XXXXXX", out[64], port[96];
+	char folder[] = "/tmp/ixdp-fwd-XXXXXX", out[64], port[96], pipe_end[32], full[4096] = "";
 	struct program program;
 	struct stat st = {0};
 
@@ -416,12 +416,18 @@ static void a_reader_that_does_not_read_stops_nothing(void **state) {
 	snprintf(port, sizeof(port), "soft:b,peer=pcap::%s", out);
 	program_start(&program,
 		      PROGRAM_ARGS("ixdp-fwd", "--json", "soft:a,peer=gen,rate=1kpps", port));
-	assert_true(fcntl(program.out.fd, F_SETPIPE_SZ, 4096) >= 4096);
-	for (unsigned looks = 0; st.st_size < 4000 * (16 + 60); looks++) {
+	assert_int_equal(fcntl(program.out.fd, F_SETPIPE_SZ, sizeof(full)), sizeof(full));
+	snprintf(pipe_end, sizeof(pipe_end), "/proc/self/fd/%d", program.out.fd);
+	const int fd = open(pipe_end, O_WRONLY);
+
+	assert_int_equal(write(fd, full, sizeof(full)), sizeof(full));
+	close(fd);
+	for (unsigned looks = 0; st.st_size < 2500 * (16 + 60); looks++) {
 		assert_true(looks < 10 * PROGRAM_LIMIT_S);
 		usleep(100 * 1000);
 		stat(out, &st);
 	}
+	assert_int_equal(read(program.out.fd, full, sizeof(full)), sizeof(full));
 	kill(program.pid, SIGTERM);
 	assert_int_equal(program_wait(&program), 0);
 	assert_non_null(strstr(program.err.data, "had no line of their own"));
