@@ -43,10 +43,15 @@ static const struct {
     [FAULT_RS_HANG] = {"rs-hang", "N"},
     [FAULT_IOMMU] = {"iommu", "N"},
     [FAULT_STALE_COUNTERS] = {"stale-counters", NULL},
+    [FAULT_CORRUPT] = {"corrupt", "N"},
+    [FAULT_MISCOUNT] = {"miscount", "N"},
+    [FAULT_NO_RSS] = {"no-rss", NULL},
+    [FAULT_NO_OFFLOAD] = {"no-offload", NULL},
+    [FAULT_NO_FILTER] = {"no-filter", NULL},
 };
 
 static int unknown(const struct softnic *nic, const char *text, size_t len) {
-	char names[600];
+	char names[800];
 	size_t used = snprintf(names, sizeof(names), "none");
 
 	for (unsigned i = 0; i < FAULT_COUNT; i++)

@@ -46,6 +46,7 @@ static bool is_hashed(const struct softnic *nic, uint32_t table, const uint8_t *
 static enum nic_match match_address(const struct softnic *nic, const uint8_t *frame) {
 	uint32_t fctrl = NIC_REG(nic, FCTRL);
 
+	if (nic_fault(nic, FAULT_NO_FILTER)) return NIC_MATCH_INEXACT;
 	if (nic_is_broadcast(frame)) return fctrl & FCTRL_BAM ? NIC_MATCH_EXACT : NIC_MATCH_NONE;
 	if (is_ours(nic, frame)) return NIC_MATCH_EXACT;
 	if (frame[0] & 1) {

@@ -124,6 +124,11 @@ enum nic_fault {
 	FAULT_RS_HANG,
 	FAULT_IOMMU,
 	FAULT_STALE_COUNTERS,
+	FAULT_CORRUPT,
+	FAULT_MISCOUNT,
+	FAULT_NO_RSS,
+	FAULT_NO_OFFLOAD,
+	FAULT_NO_FILTER,
 	FAULT_COUNT,
 };
 
@@ -190,6 +195,7 @@ struct softnic {
 	uint64_t dmas;		       /* counted for iommu */
 	uint64_t moved;		       /* frames, counted for gone-after */
 	uint64_t arrivals, deliveries; /* counted for bad-crc and len-zero */
+	uint64_t stored, sent;	       /* counted for corrupt and miscount */
 	unsigned wedged;	       /* resets until DMA works again, after master-stuck */
 	uint64_t reset_at;
 	struct nic_late late[NIC_LATE_MAX];
@@ -371,7 +377,8 @@ size_t nic_offload_frame(struct softnic *nic, const struct nic_offload *offload,
 bool nic_rx_arrive(struct softnic *nic, const uint8_t *frame, size_t len, bool bad_crc);
 
 static inline bool nic_strips_vlan(const struct softnic *nic, const struct nic_frame *frame) {
-	return frame->headers.tagged && NIC_RXQ(nic, RXDCTL, frame->queue) & RXDCTL_VME;
+	return frame->headers.tagged && NIC_RXQ(nic, RXDCTL, frame->queue) & RXDCTL_VME &&
+	       !nic_fault(nic, FAULT_NO_OFFLOAD);
 }
 
 void nic_writeback_of(const struct softnic *nic, const struct nic_frame *frame,

@@ -139,6 +139,7 @@ bool nic_offload_read(struct softnic *nic, const struct nic_ring *ring, uint64_t
 		return nic_tx_hang(nic, ring, VIOLATION_DESCRIPTOR,
 				   "no room for a VLAN tag in a frame of bytes", len);
 	o->frames = 1;
+	if (nic_fault(nic, FAULT_NO_OFFLOAD)) o->insert_vlan = o->ip_sum = o->l4_sum = false;
 	if (o->segment && len > o->headers)
 		o->frames = (len - o->headers + o->context.mss - 1) / o->context.mss;
 	return true;

@@ -56,7 +56,9 @@ static enum fate judge(const struct softnic *nic, struct nic_frame *frame) {
 	frame->rss = RXD_RSS_NONE;
 	frame->hash = 0;
 	frame->queue = 0;
-	if (FIELD_GET(MRQC_MRQE, NIC_REG(nic, MRQC)) == MRQC_MRQE_RSS) nic_rss(nic, frame);
+	if (FIELD_GET(MRQC_MRQE, NIC_REG(nic, MRQC)) == MRQC_MRQE_RSS &&
+	    !nic_fault(nic, FAULT_NO_RSS))
+		nic_rss(nic, frame);
 	if (nic->steer)
 		frame->queue = nic->steer(frame->data, frame->len, nic->steer_arg) % NIC_RX_QUEUES;
 	return FATE_TAKEN;
@@ -139,8 +141,8 @@ static const uint8_t *stored_bytes(struct softnic *nic, const struct nic_frame *
 	bool keep_fcs = !(NIC_REG(nic, HLREG0) & HLREG0_RXCRCSTRP);
 
 	if (likely(tag == 0 && !keep_fcs)) return frame->data;
-	memcpy(nic->scratch, frame->data, macs);
-	memcpy(nic->scratch + macs, frame->data + macs + tag, stored - macs);
+	memmove(nic->scratch, frame->data, macs); /* in loopback it may lie there already */
+	memmove(nic->scratch + macs, frame->data + macs + tag, stored - macs);
 	if (keep_fcs) {
 		uint32_t crc = nic_crc(NIC_CRC32, frame->data, frame->len);
 
@@ -196,6 +198,14 @@ static void count_delivered(struct softnic *nic, const struct nic_frame *frame) 
 	nic_count_octets(nic, REG_N(QBRCL, counter), frame->len + NIC_FCS);
 }
 
+/* What the corrupt fault makes of the bytes of a frame. */
+static const uint8_t *corrupted(struct softnic *nic, const uint8_t *data, size_t len) {
+	if (++nic->stored % nic->fault_arg[FAULT_CORRUPT] != 0) return data;
+	memmove(nic->scratch, data, len);
+	nic->scratch[len - 1] ^= 0xFF;
+	return nic->scratch;
+}
+
 /* Writes a frame to memory; the ring has the room. */
 static void deliver(struct softnic *nic, const struct nic_ring *ring,
 		    const struct nic_frame *frame) {
@@ -205,6 +215,7 @@ static void deliver(struct softnic *nic, const struct nic_ring *ring,
 	struct nic_writeback wb;
 
 	nic_writeback_of(nic, frame, &wb);
+	if (unlikely(nic_fault(nic, FAULT_CORRUPT))) data = corrupted(nic, data, total);
 	if (unlikely(is_len_zero(nic))) total = 0;
 	for (size_t done = 0;;) {
 		size_t part = total - done < size ? total - done : size;

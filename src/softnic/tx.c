@@ -167,7 +167,8 @@ static bool send_frame(struct softnic *nic, unsigned n, const uint8_t *data, siz
 		nic_rx_arrive(nic, data, len, false);
 	else if (!nic->wire->ops->send(nic->wire, data, len, now))
 		return false;
-	nic_count_sent(nic, data, len);
+	if (!nic_fault(nic, FAULT_MISCOUNT) || ++nic->sent % nic->fault_arg[FAULT_MISCOUNT])
+		nic_count_sent(nic, data, len);
 	nic_count(nic, REG_N(QPTC, counter), 1);
 	nic_count_octets(nic, REG_N(QBTCL, counter), len + NIC_FCS);
 	return true;

@@ -17,7 +17,8 @@ void nic_writeback_of(const struct softnic *nic, const struct nic_frame *frame,
 	wb->status = frame->inexact ? RXD_PIF : 0;
 	if (h->tagged) wb->status |= RXD_VP;
 	wb->vlan = nic_strips_vlan(nic, frame) ? h->tag : 0;
-	if (!damaged) wb->status |= nic_checksum_status(frame->data, h);
+	if (!damaged && !nic_fault(nic, FAULT_NO_OFFLOAD))
+		wb->status |= nic_checksum_status(frame->data, h);
 	if (frame->bad_crc) wb->status |= RXD_ERR_CE;
 	if (frame->undersize) wb->status |= RXD_ERR_USE;
 
