@@ -4,6 +4,7 @@
  *
  *     ixdp-doctor
  *     ixdp-doctor --json 0000:03:00.0
+ *     ixdp-doctor --selftest soft:a
  */
 #include "common/findings.h"
 #include "common/huge.h"
@@ -12,6 +13,7 @@
 #include "common/options.h"
 #include "common/report.h"
 #include "common/run.h"
+#include "common/selftest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,7 @@ enum {
 struct doctor {
 	struct findings findings;
 	const char *device; /* asked for; NULL: any software port */
-	bool clean;
+	bool clean, selftest, force;
 	const char *sysfs, *locks, *mounts;
 	struct nics nics;
 	const struct nic *nic; /* the device, if it is one of these */
@@ -76,8 +78,11 @@ static void check_supported_nic(struct doctor *doctor, const struct nic *nic) {
 	findings_add(findings, FINDING_PASS, "nic", nic->address, NULL, "%04x:%04x, %s",
 		     nic->vendor, nic->device, nic->name);
 	nic_use_look(&use, nic, doctor->sysfs, doctor->locks);
-	findings_add(findings, use.free ? FINDING_PASS : problem(doctor, nic), "use", nic->address,
-		     use.free ? NULL : use.fix, "%s", use.text);
+	findings_add(findings,
+		     use.free	     ? FINDING_PASS
+		     : doctor->force ? FINDING_WARN
+				     : problem(doctor, nic),
+		     "use", nic->address, use.free ? NULL : use.fix, "%s", use.text);
 	if (nic_iommu_look(type, sizeof(type), nic, doctor->sysfs))
 		findings_add(findings, FINDING_PASS, "iommu", nic->address, NULL,
 			     "translates nothing (group type %s)", type);
@@ -305,13 +310,18 @@ static void check_software_port(struct doctor *doctor) {
 	const enum finding_status status =
 	    is_software(doctor->device) ? FINDING_FAIL : FINDING_WARN;
 	struct ixdp_frame_counts counts;
+	struct ixdp_config config;
+	struct loop loop;
 
-	if (loop_frames("soft:doctor,peer=loop", TEST_FRAMES, &counts)) {
+	ixdp_config_init(&config);
+	if (loop_open(&loop, "soft:doctor,peer=loop", &config)) {
 		findings_add(&doctor->findings, status, "software", "soft:doctor",
 			     "see what it says", "cannot be used: %s", ixdp_error());
 		return;
 	}
-
+	loop_run(&loop, TEST_FRAMES, TEST_FRAMES);
+	ixdp_frame_checker_counts(loop.checker, &counts);
+	loop_close(&loop);
 	const bool good = counts.good == TEST_FRAMES && counts.frames == TEST_FRAMES &&
 			  !counts.lost && !counts.misordered && !counts.duplicated;
 
@@ -341,6 +351,25 @@ static void check_asked_port(struct doctor *doctor) {
 	ixdp_close(port);
 }
 
+/* --- selftest ------------------------------------------------------------------------------ */
+
+static void selftest(struct doctor *doctor) {
+	const struct nic *nic = doctor->nic;
+	char what[200] = "software NIC";
+
+	if (nic) {
+		snprintf(what, sizeof(what), "%04x:%04x, %s", nic->vendor, nic->device, nic->name);
+		findings_add(&doctor->findings, FINDING_PASS, "selftest", nic->address, NULL,
+			     "takes the NIC from the kernel until it is through, some seconds");
+		fflush(stdout);
+	}
+	/* As with clean(). */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	selftest_run(&doctor->findings, doctor->device, what, doctor->force);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 
 static void conclude(struct doctor *doctor) {
@@ -353,11 +382,14 @@ static void conclude(struct doctor *doctor) {
 		     fail ? "cannot run" : "can run", fail, warn);
 }
 
-enum key { KEY_JSON = 0x200, KEY_CLEAN, KEY_SYSFS };
+enum key { KEY_JSON = 0x200, KEY_CLEAN, KEY_SYSFS, KEY_SELFTEST, KEY_FORCE };
 
 static const struct argp_option own_options[] = {
     {"clean", KEY_CLEAN, NULL, 0,
      "Remove what dead processes left in huge pages; resets cards that may write there", 0},
+    {"selftest", KEY_SELFTEST, NULL, 0,
+     "Take DEV, have it send frames to itself inside, and compare what comes back", 0},
+    {"force", KEY_FORCE, NULL, 0, "With --selftest: take a NIC although it is in use", 0},
     {"json", KEY_JSON, NULL, 0, "One JSON object per line", 0},
     {"sysfs", KEY_SYSFS, "DIR", 0,
      "Another /sys, for tests; then DIR/mounts is /proc/mounts, and DIR has the locks of /run", 0},
@@ -377,6 +409,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 	case KEY_CLEAN:
 		doctor->clean = true;
 		return 0;
+	case KEY_SELFTEST:
+		doctor->selftest = true;
+		return 0;
+	case KEY_FORCE:
+		doctor->force = true;
+		return 0;
 	case KEY_SYSFS:
 		doctor->sysfs = arg;
 		return 0;
@@ -387,6 +425,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 	case ARGP_KEY_END:
 		if (doctor->clean && doctor->sysfs)
 			options_usage("--clean: opens cards, which --sysfs cannot make up");
+		if (doctor->selftest && doctor->sysfs)
+			options_usage("--selftest: opens DEV, which --sysfs cannot make up");
+		if (doctor->selftest && !doctor->device)
+			options_usage("--selftest: DEV is missing: a PCI address or soft:NAME");
+		if (doctor->force && !doctor->selftest)
+			options_usage("--force: is for --selftest, nothing else takes a NIC");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -441,8 +485,10 @@ int main(int argc, char **argv) {
 	check_mount(&doctor);
 	check_leftovers(&doctor);
 	check_pages(&doctor);
-	if (doctor.device && is_software(doctor.device)) check_asked_port(&doctor);
+	if (!doctor.selftest && doctor.device && is_software(doctor.device))
+		check_asked_port(&doctor);
 	check_software_port(&doctor);
+	if (doctor.selftest) selftest(&doctor);
 	conclude(&doctor);
 	nics_free(&doctor.nics);
 	return report_flush() || options_error_logged() || doctor.findings.n[FINDING_FAIL]

@@ -1,70 +1,103 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "loop.h"
 
+#include "elements.h"
+
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 
-enum { BATCH = 32 };
+enum { BATCH = 32, VLAN_TAG = 4 };
 
-struct loop {
-	struct ixdp_port *port;
-	struct ixdp_pool *pool;
-	struct ixdp_frame_config frame;
-	struct ixdp_frame_checker *checker;
-	unsigned to_send, sent, received;
-};
-
-static void send_some(struct loop *loop) {
-	const unsigned left = loop->to_send - loop->sent;
-	struct ixdp_pkt pkts[BATCH];
-	const int n = ixdp_alloc(loop->pool, pkts, left < BATCH ? left : BATCH);
-
-	for (int i = 0; i < n; i++)
-		pkts[i].len = ixdp_frame_write(&loop->frame, 0, loop->sent + i, pkts[i].data);
-
-	const int result = ixdp_tx(loop->port, 0, pkts, n);
-	const int taken = result > 0 ? result : 0;
-
-	ixdp_free(loop->pool, pkts + taken, n - taken);
-	loop->sent += taken;
-}
-
-static void receive_some(struct loop *loop) {
-	struct ixdp_pkt pkts[BATCH];
-	const int n = ixdp_rx(loop->port, 0, pkts, BATCH);
-
-	for (int i = 0; i < n; i++)
-		ixdp_frame_check(loop->checker, pkts[i].data, pkts[i].len);
-	if (n <= 0) {
-		sched_yield(); /* to the thread of the software NIC */
-		return;
-	}
-	ixdp_free(loop->pool, pkts, n);
-	loop->received += n;
-}
-
-int loop_frames(const char *device, unsigned frames, struct ixdp_frame_counts *counts) {
-	const time_t limit = time(NULL) + LOOP_LIMIT_S;
-	struct loop loop = {
-	    .frame = {.size = IXDP_FRAME_MIN, .dst_mac = {2}},
-	    .to_send = frames,
+int loop_open(struct loop *loop, const char *device, const struct ixdp_config *config) {
+	*loop = (struct loop){
+	    .config = *config,
+	    .checker = ixdp_frame_checker_new(),
+	    .frame = {.size = IXDP_FRAME_MIN},
+	    .flows = 1,
 	};
-	int err = ixdp_open(&loop.port, device, NULL);
+	const int err = loop->checker ? ixdp_open(&loop->port, device, config) : -ENOMEM;
 
-	if (err) return err;
-	loop.pool = ixdp_port_pool(loop.port);
-	loop.frame.generator = ixdp_frame_generator();
-	ixdp_mac_get(loop.port, loop.frame.src_mac);
-	loop.checker = ixdp_frame_checker_new();
-	if (loop.checker) {
-		while (loop.received < frames && time(NULL) < limit) {
-			send_some(&loop);
-			receive_some(&loop);
-		}
-		ixdp_frame_checker_counts(loop.checker, counts);
-		ixdp_frame_checker_free(loop.checker);
+	if (err) {
+		ixdp_frame_checker_free(loop->checker);
+		return err;
 	}
-	ixdp_close(loop.port);
-	return loop.checker ? 0 : -ENOMEM;
+	ixdp_mac_get(loop->port, loop->frame.src_mac);
+	ixdp_mac_get(loop->port, loop->frame.dst_mac);
+	return 0;
+}
+
+void loop_close(struct loop *loop) {
+	ixdp_close(loop->port);
+	ixdp_frame_checker_free(loop->checker);
+}
+
+static void send_one(struct loop *loop, struct loop_result *result) {
+	struct ixdp_pool *pool = ixdp_port_pool(loop->port);
+	const unsigned elements = elements_of(loop->frame.size), k = result->sent;
+	struct ixdp_pkt pkts[BATCH];
+	uint8_t data[IXDP_FRAME_MAX];
+	const unsigned n = ixdp_alloc(pool, pkts, elements);
+
+	if (n == elements) {
+		ixdp_frame_write(&loop->frame, k % loop->flows, k / loop->flows, data);
+		elements_scatter(pkts, data, loop->frame.size);
+		if (loop->alter) loop->alter(loop->arg, k, pkts);
+		if (ixdp_tx(loop->port, 0, pkts, n) > 0) {
+			loop->sent_bytes +=
+			    loop->frame.size + (pkts->flags & IXDP_PKT_VLAN ? VLAN_TAG : 0);
+			loop->sent++;
+			result->sent++;
+			return;
+		}
+	}
+	ixdp_free(pool, pkts, n);
+}
+
+static unsigned receive_some(struct loop *loop, unsigned queue) {
+	struct ixdp_pkt pkts[BATCH];
+	uint8_t room[ELEMENTS_MAX_FRAME];
+	const int n = ixdp_rx(loop->port, queue, pkts, BATCH);
+	unsigned frames = 0;
+
+	for (unsigned i = 0, elements; (int)i < n; i += elements) {
+		unsigned len;
+		const uint8_t *data = elements_gather(&pkts[i], room, &len, &elements);
+
+		loop->received_bytes += len;
+		frames++;
+		if (!loop->look) {
+			ixdp_frame_check(loop->checker, data, len);
+			continue;
+		}
+		if (data != room) memcpy(room, data, len);
+		loop->look(loop->arg, queue, &pkts[i], room, len);
+	}
+	if (n > 0) ixdp_free(ixdp_port_pool(loop->port), pkts, n);
+	loop->received += frames;
+	return frames;
+}
+
+struct loop_result loop_run(struct loop *loop, unsigned frames, unsigned expected) {
+	const time_t limit = time(NULL) + LOOP_LIMIT_S;
+	struct loop_result result = {0};
+	time_t idle = time(NULL);
+	unsigned moved;
+
+	loop->frame.generator = ixdp_frame_generator();
+	do {
+		moved = 0;
+		if (result.sent < frames) send_one(loop, &result);
+		for (unsigned queue = 0; queue < loop->config.rx_queues; queue++)
+			moved += receive_some(loop, queue);
+		result.back += moved;
+		if (moved)
+			idle = time(NULL);
+		else
+			sched_yield(); /* to the thread of the software NIC */
+	} while ((moved || result.back < expected || result.sent < frames) &&
+		 time(NULL) <= idle + LOOP_IDLE_S && time(NULL) < limit);
+	result.whole = (unsigned)ixdp_frame_checker_seen(loop->checker, loop->frame.generator);
+	return result;
 }
