@@ -359,7 +359,7 @@ static void selftest(struct doctor *doctor) {
 
 	if (nic) {
 		snprintf(what, sizeof(what), "%04x:%04x, %s", nic->vendor, nic->device, nic->name);
-		findings_add(&doctor->findings, FINDING_PASS, "selftest", nic->address, NULL,
+		findings_add(&doctor->findings, FINDING_INFO, "selftest", nic->address, NULL,
 			     "takes the NIC from the kernel until it is through, some seconds");
 		fflush(stdout);
 	}
@@ -488,7 +488,8 @@ int main(int argc, char **argv) {
 	if (!doctor.selftest && doctor.device && is_software(doctor.device))
 		check_asked_port(&doctor);
 	check_software_port(&doctor);
-	if (doctor.selftest) selftest(&doctor);
+	if (doctor.selftest && (is_software(doctor.device) || (doctor.nic && !doctor.nic->refused)))
+		selftest(&doctor);
 	conclude(&doctor);
 	nics_free(&doctor.nics);
 	return report_flush() || options_error_logged() || doctor.findings.n[FINDING_FAIL]

@@ -7,10 +7,8 @@
 #include <stdio.h>
 
 static const char *const status_names[] = {
-    [FINDING_PASS] = "PASS",
-    [FINDING_SKIP] = "SKIP",
-    [FINDING_WARN] = "WARN",
-    [FINDING_FAIL] = "FAIL",
+    [FINDING_PASS] = "PASS", [FINDING_INFO] = "INFO", [FINDING_SKIP] = "SKIP",
+    [FINDING_WARN] = "WARN", [FINDING_FAIL] = "FAIL",
 };
 
 static void add_string(struct json_object *object, const char *name, const char *value) {

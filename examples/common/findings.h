@@ -6,6 +6,7 @@
 
 enum finding_status {
 	FINDING_PASS, /* as it should be */
+	FINDING_INFO, /* neither right nor wrong */
 	FINDING_SKIP, /* not for ixdp */
 	FINDING_WARN, /* something to mend, which is not in the way of what was asked for */
 	FINDING_FAIL, /* something that is */

@@ -8,7 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 32, VLAN_TAG = 4 };
+enum {
+	BATCH = 32,
+	VLAN_TAG = 4,
+	WINDOW = 32, /* frames under way: so many of any size fit into rings and packet buffer */
+};
 
 int loop_open(struct loop *loop, const char *device, const struct ixdp_config *config) {
 	*loop = (struct loop){
@@ -16,6 +20,7 @@ int loop_open(struct loop *loop, const char *device, const struct ixdp_config *c
 	    .checker = ixdp_frame_checker_new(),
 	    .frame = {.size = IXDP_FRAME_MIN},
 	    .flows = 1,
+	    .idle_s = LOOP_IDLE_S,
 	};
 	const int err = loop->checker ? ixdp_open(&loop->port, device, config) : -ENOMEM;
 
@@ -66,16 +71,16 @@ static unsigned receive_some(struct loop *loop, unsigned queue) {
 		const uint8_t *data = elements_gather(&pkts[i], room, &len, &elements);
 
 		loop->received_bytes += len;
-		frames++;
-		if (!loop->look) {
+		loop->received++;
+		if (loop->look) {
+			if (data != room) memcpy(room, data, len);
+			frames += loop->look(loop->arg, queue, &pkts[i], room, len);
+		} else {
 			ixdp_frame_check(loop->checker, data, len);
-			continue;
+			frames++;
 		}
-		if (data != room) memcpy(room, data, len);
-		loop->look(loop->arg, queue, &pkts[i], room, len);
 	}
 	if (n > 0) ixdp_free(ixdp_port_pool(loop->port), pkts, n);
-	loop->received += frames;
 	return frames;
 }
 
@@ -88,7 +93,9 @@ struct loop_result loop_run(struct loop *loop, unsigned frames, unsigned expecte
 	loop->frame.generator = ixdp_frame_generator();
 	do {
 		moved = 0;
-		if (result.sent < frames) send_one(loop, &result);
+		if (result.sent < frames &&
+		    result.sent < result.back + WINDOW + (frames - expected))
+			send_one(loop, &result);
 		for (unsigned queue = 0; queue < loop->config.rx_queues; queue++)
 			moved += receive_some(loop, queue);
 		result.back += moved;
@@ -97,7 +104,8 @@ struct loop_result loop_run(struct loop *loop, unsigned frames, unsigned expecte
 		else
 			sched_yield(); /* to the thread of the software NIC */
 	} while ((moved || result.back < expected || result.sent < frames) &&
-		 time(NULL) <= idle + LOOP_IDLE_S && time(NULL) < limit);
+		 time(NULL) <= idle + (time_t)loop->idle_s && time(NULL) < limit);
+	if (result.back < expected) loop->idle_s = 1;
 	result.whole = (unsigned)ixdp_frame_checker_seen(loop->checker, loop->frame.generator);
 	return result;
 }

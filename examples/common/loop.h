@@ -5,7 +5,7 @@
 #include <ixdp/ixdp.h>
 
 enum {
-	LOOP_IDLE_S = 2,   /* nothing comes any more */
+	LOOP_IDLE_S = 5,   /* nothing comes any more; with frames once lost one second says so */
 	LOOP_LIMIT_S = 20, /* of a run: far above what a busy machine needs */
 };
 
@@ -15,19 +15,23 @@ struct loop {
 	struct ixdp_frame_checker *checker;
 	struct ixdp_frame_config frame; /* what the next run sends; loop_run() sets the generator */
 	unsigned flows;
+	unsigned idle_s;
 	uint64_t sent, sent_bytes, received, received_bytes; /* of all runs */
 
 	/* Hooks of a run, NULL for none. To change frame k, of which pkt is the first element. */
 	void (*alter)(void *arg, unsigned k, struct ixdp_pkt *pkt);
-	/* To look at a frame instead of the checker; data may be changed. */
-	void (*look)(void *arg, unsigned queue, const struct ixdp_pkt *pkt, uint8_t *data,
+	/*
+	 * To look at a frame instead of the checker; data may be changed. False: it is none of
+	 * those that were expected back.
+	 */
+	bool (*look)(void *arg, unsigned queue, const struct ixdp_pkt *pkt, uint8_t *data,
 		     unsigned len);
 	void *arg;
 };
 
 struct loop_result {
 	unsigned sent;
-	unsigned back;	/* frames that came back */
+	unsigned back;	/* frames that came back, without unexpected ones */
 	unsigned whole; /* different ones of these that the checker found as they were sent */
 };
 

@@ -79,7 +79,9 @@ static void wrong_usage_is_one_line(void **state) {
 	} cases[] = {
 	    {{"soft:a", "soft:b"}, "soft:b"},
 	    {{"--clean", "--sysfs", "/sys"}, "--clean"},
-	    {{"--selftest"}, "--selftest"},
+	    {{"--selftest"}, "--selftest: DEV"},
+	    {{"--selftest", "soft:a", "--sysfs=/sys"}, "--selftest"},
+	    {{"--force", "soft:a"}, "--force"},
 	};
 	struct program program;
 
