@@ -242,7 +242,7 @@ static void open_ends(struct ends *ends, unsigned pause_from, unsigned pause_to)
 
 	*ends = (struct ends){0};
 	assert_int_equal(ixdp_pool_create(&ends->pool, &pool), 0);
-	cfg.pool = ends->pool;
+	cfg.pool = rig.pool = ends->pool;
 	cfg.rx_ring = cfg.tx_ring = 64;
 	cfg.pause = pause_from;
 	assert_int_equal(ixdp_open(&ends->from, "soft:from,peer=to", &cfg), 0);
@@ -256,8 +256,7 @@ static void run_ends(struct ends *ends, unsigned rounds, unsigned take_every) {
 	struct ixdp_link link;
 
 	for (unsigned round = 0; round < rounds; round++) {
-		unsigned n =
-		    rig_make(&(struct rig){.pool = ends->pool}, pkts, 32, 1024, ends->sent);
+		unsigned n = rig_make(&rig, pkts, 32, 1024, ends->sent);
 		int sent = ixdp_tx(ends->from, 0, pkts, n);
 
 		assert_true(sent >= 0);
@@ -317,11 +316,11 @@ static void a_slow_receiver_loses_nothing(void **state) {
 
 	(void)state;
 	open_ends(&ends, IXDP_PAUSE_RX | IXDP_PAUSE_TX, IXDP_PAUSE_RX | IXDP_PAUSE_TX);
-	run_ends(&ends, 50000, 64);
+	run_ends(&ends, 30000, 64);
 	assert_true(ends.looks > 100);
 	drain_ends(&ends);
 	assert_int_equal(ends.received, ends.sent);
-	assert_true(ends.sent > 10000);
+	assert_true(ends.sent > 7000);
 	assert_int_equal(ixdp_stats_get(ends.to, &stats), 0);
 	assert_int_equal(stats.rx_packets, ends.sent);
 	assert_int_equal(stats.rx_dropped, 0);
