@@ -230,7 +230,8 @@ IXDP_API void ixdp_rss_get(const struct ixdp_port *port, struct ixdp_rss *rss);
 
 /*
  * Changes it; reception pauses meanwhile. One thread at a time. Returns 0; -EINVAL: a queue in the
- * table that the port does not have, or an unknown type.
+ * table that the port does not have, or an unknown type, and nothing has changed; -ETIMEDOUT or
+ * -ENODEV: reception did not pause, the change comes with the next start.
  */
 IXDP_API int ixdp_rss_set(struct ixdp_port *port, const struct ixdp_rss *rss);
 
@@ -256,7 +257,7 @@ struct ixdp_filters {
 /*
  * Replaces all filters. Reception pauses for the change (section 8.2.3.7.1). One thread at a time.
  * Returns 0; -EINVAL: an address of the wrong kind, or no VLAN; -ENOSPC: too many addresses; then
- * nothing has changed.
+ * nothing has changed; -ETIMEDOUT or -ENODEV: as ixdp_rss_set().
  */
 IXDP_API int ixdp_filters_set(struct ixdp_port *port, const struct ixdp_filters *filters);
 

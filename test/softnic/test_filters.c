@@ -331,6 +331,28 @@ static void filters_change_while_frames_come(void **state) {
 	rig_close(&rig);
 }
 
+/* Nothing is changed under a receive path that does not stop; it is made up for later. */
+static void reception_that_does_not_pause_is_an_error(void **state) {
+	struct ixdp_filters filters = {.all_multicast = true};
+	struct ixdp_rss rss;
+
+	(void)state;
+	open_with(&nothing);
+	writes = 0;
+	softnic_fault(rig.nic, "secrx-stuck");
+	assert_int_equal(ixdp_filters_set(rig.port, &filters), -ETIMEDOUT);
+	assert_non_null(strstr(ixdp_error(), "SECRXSTAT.RDY"));
+	ixdp_rss_get(rig.port, &rss);
+	assert_int_equal(ixdp_rss_set(rig.port, &rss), -ETIMEDOUT);
+	assert_int_equal(writes, 0);
+	assert_true(passes(OWN) && !passes(GROUP));
+	softnic_fault(rig.nic, "none");
+	assert_int_equal(ixdp_stop(rig.port), 0);
+	assert_int_equal(ixdp_start(rig.port), 0);
+	assert_true(passes(OWN) && passes(GROUP));
+	rig_close(&rig);
+}
+
 /* Without RX queues there is nothing to receive: filters are kept, RXEN stays off. */
 static void a_port_that_only_sends_stays_deaf(void **state) {
 	struct ixdp_config cfg = rig_config(0, 1);
@@ -355,6 +377,7 @@ int main(void) {
 	    cmocka_unit_test(filters_and_address_outlive_a_stop),
 	    cmocka_unit_test(no_half_address_is_valid),
 	    cmocka_unit_test(filters_change_while_frames_come),
+	    cmocka_unit_test(reception_that_does_not_pause_is_an_error),
 	    cmocka_unit_test(a_port_that_only_sends_stays_deaf),
 	};
 

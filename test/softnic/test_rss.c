@@ -42,6 +42,7 @@ static unsigned take(struct ixdp_rx_hash *hash, unsigned *elements) {
 	struct ixdp_rx_hash hashes[8];
 	unsigned queue = UINT32_MAX, frames = 0;
 
+	*elements = 0;
 	ixdp_config_get(rig.port, &cfg);
 	for (unsigned q = 0; q < cfg.rx_queues; q++) {
 		int got = ixdp_rx_hashed(rig.port, q, pkts, hashes, 8);
@@ -286,6 +287,14 @@ static struct packet flow(unsigned n) {
 }
 
 /* Which flow a packet is of, by its number behind the transport header. */
+static unsigned flow_of(const struct ixdp_pkt *pkt) {
+	bool v6 = get16(pkt->data + 12) == 0x86DD, udp = pkt->data[v6 ? 20 : 23] == UDP;
+	unsigned n = get16(pkt->data + (v6 ? 54 : 34) + (udp ? 8 : 20));
+
+	assert_true(n < FLOWS);
+	return n;
+}
+
 static void spread(unsigned queues) {
 	struct ixdp_config cfg = rig_config(queues, 0);
 	unsigned home[FLOWS], flows[IXDP_MAX_RX_QUEUES] = {0}, total = 0;
@@ -306,12 +315,8 @@ static void spread(unsigned queues) {
 			int got = ixdp_rx(rig.port, q, pkts, 64);
 
 			for (int k = 0; k < got; k++) {
-				unsigned v6 = get16(pkts[k].data + 12) == 0x86DD;
-				unsigned l4 = v6 ? 54 : 34;
-				unsigned udp = pkts[k].data[v6 ? 20 : 23] == UDP;
-				unsigned n = get16(pkts[k].data + l4 + (udp ? 8 : 20));
+				unsigned n = flow_of(&pkts[k]);
 
-				assert_true(n < FLOWS);
 				if (home[n] == UINT32_MAX) flows[q]++, home[n] = q;
 				assert_int_equal(home[n], q);
 			}
