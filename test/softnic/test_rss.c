@@ -43,6 +43,7 @@ static unsigned take(struct ixdp_rx_hash *hash, unsigned *elements) {
 	unsigned queue = UINT32_MAX, frames = 0;
 
 	*elements = 0;
+	*hash = (struct ixdp_rx_hash){0};
 	ixdp_config_get(rig.port, &cfg);
 	for (unsigned q = 0; q < cfg.rx_queues; q++) {
 		int got = ixdp_rx_hashed(rig.port, q, pkts, hashes, 8);
