@@ -8,7 +8,6 @@
  */
 #include "common/findings.h"
 #include "common/huge.h"
-#include "common/loop.h"
 #include "common/nics.h"
 #include "common/options.h"
 #include "common/report.h"
@@ -24,10 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	CLASS_ETHERNET = 0x0200,
-	TEST_FRAMES = 1000,
-};
+enum { CLASS_ETHERNET = 0x0200 };
 
 struct doctor {
 	struct findings findings;
@@ -306,33 +302,6 @@ static void check_leftovers(struct doctor *doctor) {
 
 /* --- software ports ------------------------------------------------------------------------ */
 
-static void check_software_port(struct doctor *doctor) {
-	const enum finding_status status =
-	    is_software(doctor->device) ? FINDING_FAIL : FINDING_WARN;
-	struct ixdp_frame_counts counts;
-	struct ixdp_config config;
-	struct loop loop;
-
-	ixdp_config_init(&config);
-	if (loop_open(&loop, "soft:doctor,peer=loop", &config)) {
-		findings_add(&doctor->findings, status, "software", "soft:doctor",
-			     "see what it says", "cannot be used: %s", ixdp_error());
-		return;
-	}
-	loop_run(&loop, TEST_FRAMES, TEST_FRAMES);
-	ixdp_frame_checker_counts(loop.checker, &counts);
-	loop_close(&loop);
-	const bool good = counts.good == TEST_FRAMES && counts.frames == TEST_FRAMES &&
-			  !counts.lost && !counts.misordered && !counts.duplicated;
-
-	findings_add(&doctor->findings, good ? FINDING_PASS : status, "software", "soft:doctor",
-		     good ? NULL : "a defect of ixdp: please report it",
-		     "of %d frames sent around %ju came back whole; lost %ju, misordered %ju, "
-		     "repeated %ju",
-		     TEST_FRAMES, (uintmax_t)counts.good, (uintmax_t)counts.lost,
-		     (uintmax_t)counts.misordered, (uintmax_t)counts.duplicated);
-}
-
 /* A software port that was asked for: its name may be wrong, or a file that it needs. */
 static void check_asked_port(struct doctor *doctor) {
 	struct ixdp_port *port;
@@ -442,7 +411,7 @@ static const char doc[] =
     "DEV is the PCI address of an Intel 82599 (0000:03:00.0) or a software port "
     "(soft:NAME[,key=value...]), which is the one that is to be used; without it, any software "
     "port.\v"
-    "It prints a line per item: PASS, SKIP (a NIC that is none for ixdp), WARN (something to mend, "
+    "It prints a line per item: PASS, INFO, SKIP (a NIC that is none for ixdp), WARN (something to mend, "
     "but not in the way of DEV) or FAIL (in its way); what was looked at; what was found; and how "
     "to mend it. The last line is the verdict. The items are:\n\n"
     "  nic        cards, and whether ixdp knows them\n"
@@ -454,13 +423,19 @@ static const char doc[] =
     "  hugepages  how many there are, on each NUMA node\n"
     "  mount      the hugetlbfs, and whether it can be written\n"
     "  leftovers  memory of processes that died; what --clean did about it\n"
-    "  software   whether a software port sends and receives\n\n"
+    "  software   whether a software port sends and receives\n"
+    "  selftest, report\n"
+    "             what --selftest found, and what to send in of it\n\n"
+    "--selftest takes DEV for some seconds, looks for link, then has the NIC send frames to itself, "
+    "inside, of all sizes, in many flows, with VLAN tags and checksums, and compares what comes back "
+    "with what was sent, with statistics, and with what its filter should let through. No link is "
+    "needed. A NIC that is in use is refused without --force.\n\n"
     "A process that dies leaves its huge pages behind in a folder of the hugetlbfs, as the card may "
     "go on writing there; a mark in the folder names the card. --clean opens each such card and "
     "closes it, which resets it and takes its mark away. That does not work while somebody else uses "
     "the card, or when it is no longer there: the line says so. Folders without marks go then, as "
     "they do whenever a program takes huge pages with ixdp, for the software port here as well. "
-    "Apart from that nothing is changed, and no card is opened.\n\n"
+    "Apart from that, and without --selftest, nothing is changed, and no card is opened.\n\n"
     "Exit codes: 0 DEV can run, 1 it cannot, 2 wrong usage.";
 
 int main(int argc, char **argv) {
@@ -487,7 +462,8 @@ int main(int argc, char **argv) {
 	check_pages(&doctor);
 	if (!doctor.selftest && doctor.device && is_software(doctor.device))
 		check_asked_port(&doctor);
-	check_software_port(&doctor);
+	selftest_software(&doctor.findings,
+			  is_software(doctor.device) ? FINDING_FAIL : FINDING_WARN);
 	if (doctor.selftest && (is_software(doctor.device) || (doctor.nic && !doctor.nic->refused)))
 		selftest(&doctor);
 	conclude(&doctor);

@@ -12,6 +12,7 @@
 enum {
 	LINK_MS = 5000, /* auto-negotiation takes 3 s */
 	FRAMES = 200,	/* of each kind: below 256 */
+	SOFTWARE_FRAMES = 1000,
 	RX_QUEUES = 4,
 	FLOWS = 1000,
 	FRAMES_OF_FLOWS = 4 * FLOWS,
@@ -27,8 +28,7 @@ struct selftest {
 	const char *device;
 	struct loop loop;
 	unsigned failed;
-	uint64_t sent, received;
-	uint64_t dropped;
+	uint64_t sent, received, dropped;
 	/* What a check counts: frames that were not as they should be. */
 	unsigned bad;
 	unsigned per_queue[RX_QUEUES];
@@ -47,18 +47,19 @@ static void conclude(struct selftest *test, bool good, const char *check, const 
 	test->failed += !good;
 }
 
+/* All that was sent came back, and as it was sent. */
+static bool is_whole(const struct loop_result *result) {
+	return result->sent == FRAMES && result->back == FRAMES && result->whole == FRAMES;
+}
+
 /* Concludes a check whose frames should all come back whole, and none be bad. */
-static bool conclude_run(struct selftest *test, struct loop_result run, const char *check,
+static void conclude_run(struct selftest *test, struct loop_result result, const char *check,
 			 const char *registers, const char *what) {
 	char text[200];
 
 	snprintf(text, sizeof(text), "%s: of %u sent %u came back, %u whole, %u not as asked for",
-		 what, run.sent, run.back, run.whole, test->bad);
-	const bool good =
-	    run.sent == FRAMES && run.back == FRAMES && run.whole == FRAMES && !test->bad;
-
-	conclude(test, good, check, registers, text);
-	return good;
+		 what, result.sent, result.back, result.whole, test->bad);
+	conclude(test, is_whole(&result) && !test->bad, check, registers, text);
 }
 
 static struct loop_result run(struct selftest *test, unsigned size) {
@@ -114,7 +115,7 @@ static bool check_sizes(struct selftest *test) {
 	while (good && i < n) {
 		const struct loop_result result = run(test, sizes[i++]);
 
-		good = result.sent == FRAMES && result.back == FRAMES && result.whole == FRAMES;
+		good = is_whole(&result);
 		snprintf(text, sizeof(text), "%u B: of %u sent %u came back, %u whole",
 			 sizes[i - 1], result.sent, result.back, result.whole);
 	}
@@ -402,4 +403,30 @@ void selftest_run(struct findings *findings, const char *device, const char *wha
 	findings_add(findings, FINDING_INFO, "report", "counts", NULL,
 		     "%u checks failed; frames sent %ju, received %ju, dropped %ju", test.failed,
 		     (uintmax_t)test.sent, (uintmax_t)test.received, (uintmax_t)test.dropped);
+}
+
+void selftest_software(struct findings *findings, enum finding_status status) {
+	struct ixdp_frame_counts counts;
+	struct loop_result result;
+	struct ixdp_config config;
+	struct loop loop;
+
+	ixdp_config_init(&config);
+	if (loop_open(&loop, "soft:doctor,peer=loop", &config)) {
+		findings_add(findings, status, "software", "soft:doctor", "see what it says",
+			     "cannot be used: %s", ixdp_error());
+		return;
+	}
+	result = loop_run(&loop, SOFTWARE_FRAMES, SOFTWARE_FRAMES);
+	ixdp_frame_checker_counts(loop.checker, &counts);
+	loop_close(&loop);
+	const bool good = result.whole == SOFTWARE_FRAMES && counts.frames == SOFTWARE_FRAMES &&
+			  !counts.misordered;
+
+	findings_add(findings, good ? FINDING_PASS : status, "software", "soft:doctor",
+		     good ? NULL : "a defect of ixdp: please report it",
+		     "of %d frames sent around %ju came back whole; lost %ju, misordered %ju, "
+		     "repeated %ju",
+		     SOFTWARE_FRAMES, (uintmax_t)counts.good, (uintmax_t)counts.lost,
+		     (uintmax_t)counts.misordered, (uintmax_t)counts.duplicated);
 }

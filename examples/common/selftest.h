@@ -13,3 +13,6 @@
  * device it is, for these.
  */
 void selftest_run(struct findings *findings, const char *device, const char *what, bool force);
+
+/* Prints whether a software port of its own sends and receives; status: of what is wrong. */
+void selftest_software(struct findings *findings, enum finding_status status);
