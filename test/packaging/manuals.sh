@@ -32,7 +32,7 @@ for source in ../ixdp-*.c; do
 	name=$(basename "$source" .c)
 	"$build/examples/$name" --help | options >"$scratch/help"
 	if [[ -e $name.1 ]]; then
-		show "$name.1" | options | compare "$name --help" "$scratch/help" "$name.1"
+		compare "$name --help" "$scratch/help" "$name.1" < <(show "$name.1" | options)
 	else
 		echo "examples/man/$name.1 is missing"
 		status=1
@@ -45,11 +45,11 @@ for page in *.1; do
 	fi
 done
 "$root/setup-hugetlbfs.sh" --help | options >"$scratch/help"
-show ixdp-setup-hugetlbfs.8 | options |
-	compare "setup-hugetlbfs.sh --help" "$scratch/help" ixdp-setup-hugetlbfs.8
+compare "setup-hugetlbfs.sh --help" "$scratch/help" ixdp-setup-hugetlbfs.8 < <(
+	show ixdp-setup-hugetlbfs.8 | options)
 
 { "$build/examples/ixdp-fwd" soft:a,fault=? 2>&1 || true; } |
 	sed 's/.*there are: //; s/, /\n/g' | sort >"$scratch/faults"
-show ixdp.7 | awk '/^[A-Z]/ { on = /^FAULTS/ } on && /^       [a-z]/ { print $1 }' | sort |
-	compare "faults of the software NIC" "$scratch/faults" ixdp.7
+compare "faults of the software NIC" "$scratch/faults" ixdp.7 < <(
+	show ixdp.7 | awk '/^[A-Z]/ { on = /^FAULTS/ } on && /^       [a-z]/ { print $1 }' | sort)
 exit "$status"

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -265,19 +266,20 @@ static void captures_mixed_sizes_byte_for_byte(void **state) {
 
 /* The room for one long frame may be filled by five short ones. */
 static void the_count_of_a_capture_is_exact(void **state) {
-	struct program program;
-
 	(void)state;
-	for (unsigned count = 100; count < 104; count++) {
+	for (unsigned count = 100; count < 107; count++) {
+		struct program program;
+		struct stat st;
 		char text[8];
 
 		snprintf(text, sizeof(text), "%u", count);
 		program_start(&program,
 			      PROGRAM_ARGS("ixdp-capture", "--json", "--mtu", "9000", "--batch",
-					   "7", "--count", text, "-w", out, player));
+					   "7", "--count", text, "-w", out, "soft:a,peer=gen"));
 		assert_int_equal(program_wait(&program), 0);
 		assert_balance(program_final(&program, "soft:a"), count);
-		assert_int_equal(capture_read(out, CAPTURE_JUMBO, IXDP_FRAME_MAX), count);
+		assert_int_equal(stat(out, &st), 0);
+		assert_int_equal(st.st_size, 24 + count * (16 + 60));
 		program_free(&program);
 	}
 }
