@@ -37,6 +37,7 @@ struct row {
 	/* Of the totals, if there are any; or one of those above. */
 	bool no_totals;
 	int received, sent, rx_dropped;
+	int uncounted; /* sent, but not counted by the NIC */
 };
 
 /* Nothing was lost. */
@@ -99,7 +100,7 @@ static const struct row rows[] = {
     {"stale-counters", FWD, ALL},
     /* Only who looks at content, counts, or queues notices these: see ixdp-doctor --selftest. */
     {"corrupt:10", FWD, ALL},
-    {"miscount:10", FWD, .received = 2000, .sent = 1800},
+    {"miscount:10", FWD, .received = FRAMES, .sent = 1800, .uncounted = 200},
     {"no-rss", FWD, ALL},
     {"no-offload", FWD, ALL},
     {"no-filter", FWD, ALL},
@@ -212,7 +213,8 @@ static void check_totals(const struct row *row, struct program *program) {
 	if (row->status == 0 && !strstr(row->device, "drop=on"))
 		assert_int_equal(json_int(final, "rx_packets") + json_int(final, "rx_dropped"),
 				 json_int(final, "wire_tx_packets"));
-	assert_int_equal(json_int(final, "tx_packets"), json_int(final, "wire_rx_packets"));
+	assert_int_equal(json_int(final, "tx_packets") + row->uncounted,
+			 json_int(final, "wire_rx_packets"));
 }
 
 static void start_row(const struct row *row, struct program *program) {
