@@ -151,9 +151,8 @@ IXDP_API void ixdp_config_get(const struct ixdp_port *port, struct ixdp_config *
  * is there with all of its elements or not at all; the array has room for one of the largest: 1
  * element up to an MTU of 2,030, 5 for 9,000.
  * Returns the number of elements filled, in order of arrival; 0 when there is nothing;
- * -EINVAL for a queue that the port does not have; -EMSGSIZE: n, if not 0, is too small for the MTU;
- * -ENETDOWN: the port is stopped.
- * One thread at a time per queue.
+ * -EINVAL for a queue that the port does not have; -EMSGSIZE: n, if not 0, is too small for the
+ * MTU; -ENETDOWN: the port is stopped. One thread at a time per queue.
  */
 IXDP_API int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsigned n);
 

@@ -21,9 +21,8 @@ enum {
 	TX_MAX = IXDP_MAX_MTU + ETHERNET_MAX,
 	TX_END = IXDP_HEADROOM + IXDP_DATA_SIZE, /* of what a buffer holds */
 	/*
-	 * Descriptors of a frame: behind one with RS at the end of a chunk 31 may be without, and
-	 * then a frame which lies across the end of the next. Where each frame reports there are
-	 * none in front.
+	 * Descriptors of a frame: 31 without RS may be in front of one across a chunk's end. Where
+	 * each frame reports there are none.
 	 */
 	TX_ELEMENTS = 9,
 	/* Flags that take more than a data descriptor. */
@@ -38,11 +37,11 @@ static unsigned tx_take_back(struct tx_ring *ring, uint32_t n) {
 	unsigned given = 0;
 	for (uint32_t step; n > 0; n -= step, ring->clean += step) {
 		uint8_t **bufs = &ring->buf[ring->clean & ring->mask];
-		uint32_t have = 0, chunk = RS_DISTANCE - ring->clean % RS_DISTANCE;
+		uint32_t chunk = RS_DISTANCE - ring->clean % RS_DISTANCE;
 		step = n < chunk ? n : chunk;
-		for (uint32_t i = 0; unlikely(ring->contexts) && i < step; i++)
+		uint32_t have = unlikely(ring->contexts) ? 0 : step;
+		for (uint32_t i = have; i < step; i++)
 			if (bufs[i]) bufs[have++] = bufs[i];
-		if (likely(!ring->contexts)) have = step;
 		pool_give(ring->pool, bufs, have, OWNER_RING);
 		given += have;
 	}
@@ -89,8 +88,7 @@ static int tx_check(const struct tx_ring *ring, const struct ixdp_pkt *pkts, uns
 		if (context + k == ring->elements) return refuse(ring, pkts, "too many elements");
 		if (k == n) return refuse(ring, pkts, "its last element is missing");
 		if (pkts[k].len == 0 || pkts[k].headroom + pkts[k].len > TX_END)
-			return refuse(ring, &pkts[k],
-				      "an element is empty or ends behind its buffer");
+			return refuse(ring, &pkts[k], "it is empty or ends behind its buffer");
 		*len += pkts[k].len;
 	} while (pkts[k++].flags & IXDP_PKT_CONTD);
 	if (*len < TX_MIN) return refuse(ring, pkts, "less than 17 bytes");
@@ -245,10 +243,7 @@ void tx_ring_empty(struct tx_ring *ring) {
 
 /* From now on frames are sent, as the port's configuration says. */
 void tx_ring_start(struct tx_ring *ring, const struct ixdp_config *cfg) {
-	/*
-	 * Each jumbo frame reports: with RS only across chunks there could be 30 descriptors
-	 * without it in front of the frame, and 40 of them are allowed.
-	 */
+	/* Jumbo frames report each: see TX_ELEMENTS. */
 	bool jumbo = cfg->mtu + ETHERNET_MAX > IXDP_DATA_SIZE;
 	ring->report = jumbo ? 0 : RS_DISTANCE - 1;
 	ring->elements = jumbo ? IXDP_MAX_ELEMENTS : TX_ELEMENTS;
