@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* /proc/PID/pagemap: one of these per page; see Documentation/admin-guide/mm/pagemap.rst. */
@@ -20,17 +19,15 @@ void iova_set_pagemap_file(const char *path) { pagemap_file = path ? path : "/pr
 
 void iova_identity(struct iova_table *table, const struct dma_mem *mem) {
 	static const uint64_t zero;
-
 	*table = (struct iova_table){(uintptr_t)mem->addr, 63, &zero};
 }
 
-/* The physical address of a huge page. */
-static int read_physical(int fd, const uint8_t *addr, uint64_t *phys) {
+/* What makes the address of a huge page a physical one. */
+static int read_delta(int pagemap, const uint8_t *addr, uint64_t *delta) {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
 	off_t at = (off_t)((uintptr_t)addr / page * sizeof(entry));
-	ssize_t n = pread(fd, &entry, sizeof(entry), at);
-
-	if (n < 0) return ixdp_fail(EIO, "%s: %s", pagemap_file, strerror(errno));
+	ssize_t n = pread(pagemap, &entry, sizeof(entry), at);
+	if (n < 0) return ixdp_fail(EIO, "%s: %m", pagemap_file);
 	if (n != sizeof(entry))
 		return ixdp_fail(EIO, "%s: entry of %p ends after %zd bytes", pagemap_file, addr,
 				 n);
@@ -39,8 +36,8 @@ static int read_physical(int fd, const uint8_t *addr, uint64_t *phys) {
 	if (!(entry & PAGEMAP_PFN))
 		return ixdp_fail(EPERM, "%s hides physical addresses: run as root (CAP_SYS_ADMIN)",
 				 pagemap_file);
-	*phys = (entry & PAGEMAP_PFN) * page;
-	if (*phys % DMA_HUGE_PAGE)
+	*delta = (entry & PAGEMAP_PFN) * page - (uintptr_t)addr;
+	if (*delta % DMA_HUGE_PAGE)
 		return ixdp_fail(EINVAL, "%s: page at %p is not a huge page", pagemap_file, addr);
 	return 0;
 }
@@ -48,17 +45,12 @@ static int read_physical(int fd, const uint8_t *addr, uint64_t *phys) {
 /* Fills mem->phys. */
 static int read_deltas(struct dma_mem *mem) {
 	uint64_t *delta = calloc(mem->size / DMA_HUGE_PAGE, sizeof(*delta));
-	int fd, err = 0;
-
 	if (!delta) return ixdp_fail(ENOMEM, "out of memory");
-	fd = open(pagemap_file, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) err = ixdp_fail(errno, "%s: %s", pagemap_file, strerror(errno));
-	for (size_t at = 0; !err && at < mem->size; at += DMA_HUGE_PAGE) {
-		uint64_t phys = 0;
-		err = read_physical(fd, mem->addr + at, &phys);
-		delta[at / DMA_HUGE_PAGE] = phys - (uintptr_t)(mem->addr + at);
-	}
-	if (fd >= 0) close(fd);
+	int pagemap = open(pagemap_file, O_RDONLY | O_CLOEXEC);
+	int err = pagemap < 0 ? ixdp_fail(errno, "%s: %m", pagemap_file) : 0;
+	for (size_t at = 0; !err && at < mem->size; at += DMA_HUGE_PAGE)
+		err = read_delta(pagemap, mem->addr + at, &delta[at / DMA_HUGE_PAGE]);
+	close(pagemap);
 	if (err)
 		free(delta);
 	else
@@ -68,14 +60,11 @@ static int read_deltas(struct dma_mem *mem) {
 
 int iova_physical(struct iova_table *table, struct dma_mem *mem) {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of every mem->phys */
-	int err = 0;
-
 	if (!mem->huge)
-		return ixdp_fail(EINVAL,
-				 "ordinary pages may move: this device needs huge pages: run "
-				 "setup-hugetlbfs.sh");
+		return ixdp_fail(EINVAL, "ordinary pages may move: this device needs huge pages: "
+					 "run setup-hugetlbfs.sh");
 	pthread_mutex_lock(&lock);
-	if (!mem->phys) err = read_deltas(mem);
+	int err = mem->phys ? 0 : read_deltas(mem);
 	pthread_mutex_unlock(&lock);
 	*table = (struct iova_table){(uintptr_t)mem->addr, 21, mem->phys};
 	return err;
