@@ -42,11 +42,10 @@ void dma_set_mounts_file(const char *path) { mounts_file = path ? path : "/proc/
 /* Finds the first hugetlbfs of 2 MiB pages. */
 static int find_mount(char *path, size_t size) {
 	FILE *mounts = setmntent(mounts_file, "re");
+	if (!mounts) return ixdp_fail(errno, "%s: %m", mounts_file);
 	struct mntent mount;
 	char text[4096];
 	bool found = false;
-
-	if (!mounts) return ixdp_fail(errno, "%s: %s", mounts_file, strerror(errno));
 	while (!found && getmntent_r(mounts, &mount, text, sizeof(text)))
 		found = !strcmp(mount.mnt_type, "hugetlbfs") && hasmntopt(&mount, "pagesize=2M") &&
 			snprintf(path, size, "%s", mount.mnt_dir) < (int)size;
@@ -56,28 +55,21 @@ static int find_mount(char *path, size_t size) {
 			 mounts_file);
 }
 
-/* Whether this process has a folder. What a parent had is forgotten. */
-static bool have_folder(void) {
-	if (*own.path && own.pid != getpid()) {
-		close(own.dir);
-		*own.path = '\0';
-	}
-	return *own.path;
+/* It is gone, or a parent's. */
+static void forget_folder(void) {
+	close(own.dir);
+	*own.path = '\0';
 }
 
-/* Removes this process's folder, unless there are files in it. */
-static void drop_folder(void) {
-	if (rmdir(own.path) == 0) {
-		close(own.dir);
-		*own.path = '\0';
-	}
+static bool have_folder(void) {
+	if (*own.path && own.pid != getpid()) forget_folder();
+	return *own.path;
 }
 
 /* Locked before it gets its name: others take a folder without a lock for a dead process's. */
 static int make_folder(void) {
 	char mount[sizeof(own.path) - 40], hidden[sizeof(own.path)];
 	int err = find_mount(mount, sizeof(mount));
-
 	if (err) return err;
 	dma_leftovers_clear(NULL);
 	own.pid = getpid();
@@ -86,26 +78,21 @@ static int make_folder(void) {
 	snprintf(own.path, sizeof(own.path), "%s/%s", mount, hidden + strlen(mount) + 2);
 	if (own.dir >= 0 && flock(own.dir, LOCK_EX | LOCK_NB) == 0 && rename(hidden, own.path) == 0)
 		return 0;
-	err =
-	    ixdp_fail(errno, "%s: no folder for us: %s: be root, or setup-hugetlbfs.sh --user NAME",
-		      mount, strerror(errno));
-	if (own.dir >= 0) close(own.dir);
+	err = ixdp_fail(
+	    errno, "%s: no folder for us: %m: be root, or setup-hugetlbfs.sh --user NAME", mount);
 	rmdir(hidden);
-	*own.path = '\0';
+	forget_folder();
 	return err;
 }
 
 /* Makes a file in this process's folder. Returns its descriptor, or -errno with ixdp_error(). */
-static int create_file(const char *name, char *path, size_t size) {
-	int fd;
-
+static int create_file(const char *name) {
 	pthread_mutex_lock(&own.lock);
-	fd = have_folder() ? 0 : make_folder();
+	int fd = have_folder() ? 0 : make_folder();
 	if (!fd) {
-		snprintf(path, size, "%s/%s", own.path, name);
 		fd = openat(own.dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd < 0) fd = ixdp_fail(errno, "%s: %s", path, strerror(errno));
-		drop_folder();
+		if (fd < 0) fd = ixdp_fail(errno, "%s/%s: %m", own.path, name);
+		if (rmdir(own.path) == 0) forget_folder(); /* it had been made for nothing */
 	}
 	pthread_mutex_unlock(&own.lock);
 	return fd;
@@ -115,24 +102,21 @@ static void remove_file(const char *name) {
 	pthread_mutex_lock(&own.lock);
 	if (have_folder()) {
 		unlinkat(own.dir, name, 0);
-		drop_folder();
+		if (rmdir(own.path) == 0) forget_folder(); /* that was the last file */
 	}
 	pthread_mutex_unlock(&own.lock);
 }
 
 int dma_device_begin(const char *device) {
-	char mark[100], path[300];
-	int fd;
-
+	char mark[100];
 	snprintf(mark, sizeof(mark), MARK "%s", device);
-	fd = create_file(mark, path, sizeof(path));
+	int fd = create_file(mark);
 	if (fd >= 0) close(fd);
 	return fd >= 0 || fd == -EEXIST ? 0 : fd;
 }
 
 void dma_device_end(const char *device) {
 	char mark[100];
-
 	snprintf(mark, sizeof(mark), MARK "%s", device);
 	remove_file(mark);
 }
@@ -141,18 +125,16 @@ void dma_device_end(const char *device) {
 static size_t clear_folder(int mount, const char *name, const char *mark) {
 	int fd = openat(mount, name, OPEN_DIR);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	size_t bytes = 0;
-	struct stat st;
-	bool keep;
-
 	if (!folder) {
 		close(fd);
 		return 0;
 	}
+	const struct dirent *entry;
+	size_t bytes = 0;
+	struct stat st;
 	/* A hidden one is not locked from the beginning; but nobody takes a minute over that. */
-	keep = (*name == '.' && !fstat(fd, &st) && st.st_mtime > time(NULL) - 60) ||
-	       flock(fd, LOCK_EX | LOCK_NB) != 0;
+	bool keep = (*name == '.' && !fstat(fd, &st) && st.st_mtime > time(NULL) - 60) ||
+		    flock(fd, LOCK_EX | LOCK_NB) != 0;
 	if (!keep) unlinkat(fd, mark, 0);
 	while (!keep && (entry = readdir(folder)))
 		keep = !strncmp(entry->d_name, MARK, strlen(MARK));
@@ -171,7 +153,6 @@ size_t dma_leftovers_clear(const char *device) {
 	DIR *mount = find_mount(path, sizeof(path)) ? NULL : opendir(path);
 	const struct dirent *entry;
 	size_t bytes = 0;
-
 	if (!mount) return 0;
 	snprintf(mark, sizeof(mark), MARK "%s", device ? device : "");
 	while ((entry = readdir(mount)))
@@ -188,11 +169,9 @@ size_t dma_leftovers_clear(const char *device) {
 static long count_pages(int node, const char *what) {
 	char dir[64] = "/sys/kernel/mm", path[128];
 	long count = 0;
-	FILE *file;
-
 	if (node >= 0) snprintf(dir, sizeof(dir), "/sys/devices/system/node/node%d", node);
 	snprintf(path, sizeof(path), "%s/hugepages/hugepages-2048kB/%s", dir, what);
-	file = fopen(path, "re");
+	FILE *file = fopen(path, "re");
 	if (!file) return 0;
 	if (fscanf(file, "%ld", &count) != 1) count = 0;
 	fclose(file);
@@ -205,7 +184,6 @@ static int fail_too_few(const struct dma_mem *mem) {
 	long here = mem->numa_node < 0 ? all : count_pages(mem->numa_node, "free_hugepages");
 	long missing = needed > here ? needed - here : 0; /* 0: it is the mount or a cgroup */
 	char where[80] = "";
-
 	if (mem->numa_node >= 0)
 		snprintf(where, sizeof(where), " on NUMA node %d (%ld on all nodes)",
 			 mem->numa_node, all);
@@ -219,7 +197,6 @@ static int fail_too_few(const struct dma_mem *mem) {
 static int bind_to_node(const struct dma_mem *mem) {
 	enum { BITS = 8 * sizeof(unsigned long), MAX_NODES = 1024 /* of any kernel */ };
 	unsigned long nodes[MAX_NODES / BITS] = {0};
-
 	if (mem->numa_node < 0) return 0;
 	nodes[mem->numa_node / BITS] = 1ul << mem->numa_node % BITS;
 	/* The kernel takes one off the number of bits. */
@@ -234,19 +211,19 @@ static int bind_to_node(const struct dma_mem *mem) {
 static int map_huge(struct dma_mem *mem) {
 	static atomic_uint serial; /* goes on in a child: it does not remove a file of its parent */
 	char name[20];
-	int fd, err = 0;
-
 	snprintf(name, sizeof(name), "mem-%u", atomic_fetch_add(&serial, 1));
-	fd = create_file(name, mem->path, sizeof(mem->path));
+	int fd = create_file(name);
 	if (fd < 0) return fd;
+	/* From here on there is a file in the folder: own.path stays. */
+	snprintf(mem->path, sizeof(mem->path), "%s/%s", own.path, name);
 	mem->addr = MAP_FAILED;
 	if (ftruncate(fd, (off_t)mem->size) == 0)
 		mem->addr = mmap(NULL, mem->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (mem->addr == MAP_FAILED || bind_to_node(mem) ||
-	    madvise(mem->addr, mem->size, MADV_POPULATE_WRITE))
-		err = errno;
+	bool good = mem->addr != MAP_FAILED && bind_to_node(mem) == 0 &&
+		    madvise(mem->addr, mem->size, MADV_POPULATE_WRITE) == 0;
+	int err = good ? 0 : errno;
 	close(fd);
-	if (!err) return 0;
+	if (good) return 0;
 	if (mem->addr != MAP_FAILED) munmap(mem->addr, mem->size);
 	remove_file(name);
 	/* From mmap(); from madvise(): "would have been SIGBUS". */
@@ -256,38 +233,30 @@ static int map_huge(struct dma_mem *mem) {
 }
 
 /* Only the CPU and software ports see these, so any node is as good. */
-static int map_ordinary(struct dma_mem *mem, size_t size) {
+static int map_ordinary(struct dma_mem *mem) {
 	static atomic_flag warned = ATOMIC_FLAG_INIT;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
 	if (!atomic_flag_test_and_set(&warned))
 		ixdp_log(IXDP_LOG_WARNING, "ordinary pages instead of huge ones: %s", ixdp_error());
-	size = (size + page - 1) / page * page;
-	*mem = (struct dma_mem){.size = size, .page = size, .numa_node = mem->numa_node};
-	mem->addr = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	mem->huge = false;
+	*mem->path = '\0';
+	mem->addr = mmap(NULL, mem->size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (mem->addr != MAP_FAILED) return 0;
-	return ixdp_fail(ENOMEM, "cannot map %zu bytes: %s", size, strerror(errno));
+	return ixdp_fail(ENOMEM, "cannot map %zu bytes: %m", mem->size);
 }
 
 int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary) {
-	struct dma_mem *made;
 	char node[64];
-	int err;
-
 	snprintf(node, sizeof(node), "/sys/devices/system/node/node%d", numa_node);
 	if (numa_node != -1 && access(node, F_OK))
 		return ixdp_fail(EINVAL, "NUMA node %d: there is no %s", numa_node, node);
-	made = malloc(sizeof(*made));
+	struct dma_mem *made = calloc(1, sizeof(*made));
 	if (!made) return ixdp_fail(ENOMEM, "out of memory");
-	*made = (struct dma_mem){
-	    .size = (size + DMA_HUGE_PAGE - 1) / DMA_HUGE_PAGE * DMA_HUGE_PAGE,
-	    .page = DMA_HUGE_PAGE,
-	    .huge = true,
-	    .numa_node = numa_node,
-	};
-	err = map_huge(made);
-	if (err && ordinary) err = map_ordinary(made, size);
+	made->size = (size + DMA_HUGE_PAGE - 1) / DMA_HUGE_PAGE * DMA_HUGE_PAGE;
+	made->huge = true;
+	made->numa_node = numa_node;
+	int err = map_huge(made);
+	if (err && ordinary) err = map_ordinary(made);
 	if (err)
 		free(made);
 	else

@@ -22,8 +22,7 @@ enum { DMA_HUGE_PAGE = 2 * 1024 * 1024 };
 
 struct dma_mem {
 	uint8_t *addr; /* zeroed; aligned to DMA_HUGE_PAGE if huge, else to a page */
-	size_t size;   /* bytes, rounded up to whole pages */
-	size_t page;   /* contiguous for a device up to multiples of this: DMA_HUGE_PAGE, or size */
+	size_t size;   /* bytes, rounded up to multiples of DMA_HUGE_PAGE */
 	bool huge;
 	int numa_node;	/* as asked for: -1 anywhere */
 	char path[256]; /* the file; empty for ordinary pages */
@@ -43,11 +42,9 @@ void dma_free(struct dma_mem *mem);
 
 /*
  * From now on the device (its canonical name) may write into this process's memory: leaves a mark
- * that outlives us, or returns -errno with ixdp_error().
+ * that outlives us, or returns -errno with ixdp_error(). Once it is quiet, the mark is taken away.
  */
 int dma_device_begin(const char *device);
-
-/* The device is quiet: takes the mark away. */
 void dma_device_end(const char *device);
 
 /*

@@ -39,9 +39,8 @@ static int setup(void **state) {
 	memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED) return -1;
-	ring = (struct dma_mem){.addr = memory, .size = DMA_HUGE_PAGE, .page = DMA_HUGE_PAGE};
-	frames = (struct dma_mem){
-	    .addr = memory + DMA_HUGE_PAGE, .size = PAGES * DMA_HUGE_PAGE, .page = DMA_HUGE_PAGE};
+	ring = (struct dma_mem){.addr = memory, .size = DMA_HUGE_PAGE};
+	frames = (struct dma_mem){.addr = memory + DMA_HUGE_PAGE, .size = PAGES * DMA_HUGE_PAGE};
 	n_sent = 0;
 	if (bus_open(&bus, "soft:a,peer=loop", false) < 0) return -1;
 	softnic_tap(bus_softnic(bus), on_sent, NULL);

@@ -235,7 +235,7 @@ static void pending_transactions_are_seen(void **state) {
 
 static void device_addresses_are_physical_ones(void **state) {
 	static uint8_t page[4096];
-	struct dma_mem mem = {.addr = page, .size = sizeof(page), .page = sizeof(page)};
+	struct dma_mem mem = {.addr = page, .size = sizeof(page)};
 	struct iova_table table;
 
 	(void)state;

@@ -42,7 +42,6 @@ static int set_up(void **state) {
 	mem = (struct dma_mem){
 	    .addr = (uint8_t *)0x40000000,
 	    .size = PAGES * DMA_HUGE_PAGE,
-	    .page = DMA_HUGE_PAGE,
 	    .huge = true,
 	};
 	memcpy(path + sizeof(path) - 7, "XXXXXX", 6);
