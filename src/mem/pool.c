@@ -100,9 +100,8 @@ static void shared_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n
 }
 
 void pool_flush(struct ixdp_pool *pool) {
-	struct thread_cache *cache = own_cache(pool);
-
 	if (!cache_at) return;
+	struct thread_cache *cache = own_cache(pool);
 	shared_give(pool, cache->bufs, load(&cache->count));
 	store(&cache->count, 0);
 }
@@ -121,7 +120,6 @@ static void end_thread(void *unused) {
 /* Whether the running thread has caches; it gets those that no other has, if any are left. */
 static bool need_cache(void) {
 	unsigned i = 1;
-
 	if (cache_at) return true;
 	pthread_mutex_lock(&table_lock);
 	if (!thread_key_exists)
@@ -140,12 +138,10 @@ static bool need_cache(void) {
 static __attribute__((noinline)) unsigned take_some(struct ixdp_pool *pool, uint8_t **bufs,
 						    unsigned n) {
 	if (!need_cache()) return shared_take(pool, bufs, n);
-
 	struct thread_cache *cache = own_cache(pool);
-	unsigned count = load(&cache->count), part;
-
+	unsigned count = load(&cache->count);
 	if (count < min(n, POOL_CHUNK)) count += shared_take(pool, cache->bufs + count, POOL_CHUNK);
-	part = min(n, count);
+	unsigned part = min(n, count);
 	memcpy(bufs, cache->bufs + count - part, part * sizeof(*bufs));
 	store(&cache->count, count - part);
 	return part < n ? part + shared_take(pool, bufs + part, n - part) : n;
@@ -157,10 +153,8 @@ static __attribute__((noinline)) void give_some(struct ixdp_pool *pool, uint8_t 
 		shared_give(pool, bufs, n);
 		return;
 	}
-
 	struct thread_cache *cache = own_cache(pool);
 	unsigned count = load(&cache->count);
-
 	if (count > CACHE_SIZE - n) {
 		count -= POOL_CHUNK;
 		shared_give(pool, cache->bufs + count, POOL_CHUNK);
@@ -169,15 +163,17 @@ static __attribute__((noinline)) void give_some(struct ixdp_pool *pool, uint8_t 
 	store(&cache->count, count + n);
 }
 
-/* For a chunk a copy in halves: of 256 bytes at once some compilers make a call. */
+/* In halves: of 256 bytes at once some compilers make a call. */
+static inline void copy_chunk(uint8_t **to, uint8_t *const *from) {
+	memcpy(to, from, HALF_CHUNK * sizeof(*to));
+	memcpy(to + HALF_CHUNK, from + HALF_CHUNK, HALF_CHUNK * sizeof(*to));
+}
+
 unsigned pool_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n, enum buffer_owner to) {
 	struct thread_cache *cache = own_cache(pool);
 	unsigned rest = load(&cache->count) - POOL_CHUNK;
-
 	if (likely(n == POOL_CHUNK && rest <= CACHE_SIZE - POOL_CHUNK)) {
-		uint8_t **from = cache->bufs + rest;
-		memcpy(bufs, from, HALF_CHUNK * sizeof(*bufs));
-		memcpy(bufs + HALF_CHUNK, from + HALF_CHUNK, HALF_CHUNK * sizeof(*bufs));
+		copy_chunk(bufs, cache->bufs + rest);
 		store(&cache->count, rest);
 	} else {
 		n = take_some(pool, bufs, n);
@@ -190,11 +186,8 @@ unsigned pool_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n, enum buff
 static inline void give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n) {
 	struct thread_cache *cache = own_cache(pool);
 	unsigned count = load(&cache->count);
-
 	if (likely(n == POOL_CHUNK && count <= CACHE_SIZE - POOL_CHUNK)) {
-		uint8_t **to = cache->bufs + count;
-		memcpy(to, bufs, HALF_CHUNK * sizeof(*bufs));
-		memcpy(to + HALF_CHUNK, bufs + HALF_CHUNK, HALF_CHUNK * sizeof(*bufs));
+		copy_chunk(cache->bufs + count, bufs);
 		store(&cache->count, count + POOL_CHUNK);
 	} else {
 		give_some(pool, bufs, n);
@@ -214,7 +207,6 @@ void pool_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n, enum bu
 int ixdp_alloc(struct ixdp_pool *pool, struct ixdp_pkt *pkts, unsigned n) {
 	uint8_t *bufs[POOL_CHUNK];
 	unsigned done = 0, got = POOL_CHUNK;
-
 	for (; done < n && got == POOL_CHUNK; done += got) { /* a lesser chunk is the last */
 		struct ixdp_pkt *pkt = pkts + done;
 		got = pool_take(pool, bufs, min(n - done, POOL_CHUNK), OWNER_CALLER);
@@ -230,7 +222,6 @@ int ixdp_alloc(struct ixdp_pool *pool, struct ixdp_pkt *pkts, unsigned n) {
 
 void ixdp_free(struct ixdp_pool *pool, const struct ixdp_pkt *pkts, unsigned n) {
 	uint8_t *bufs[POOL_CHUNK];
-
 	for (unsigned part; n; n -= part, pkts += part) {
 		part = min(n, POOL_CHUNK);
 		for (unsigned i = 0; i < part; i++)
@@ -252,7 +243,6 @@ bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner
 	size_t number =
 	    offset / DMA_HUGE_PAGE * BUFFERS_PER_PAGE + offset % DMA_HUGE_PAGE / IXDP_BUFFER_STRIDE;
 	uint8_t owner = (uint8_t)from;
-
 	if (number >= pool->buffers || buf != buffer(pool, number))
 		ixdp_log(IXDP_LOG_ERROR, "pool: %p is no buffer of this pool; %s gave it to %s",
 			 (const void *)buf, names[from], names[to]);
@@ -274,18 +264,16 @@ static void delete_pool(struct ixdp_pool *pool) {
 int ixdp_pool_create(struct ixdp_pool **out, const struct ixdp_pool_config *cfg) {
 	const size_t n = cfg->buffers, pages = (n + BUFFERS_PER_PAGE - 1) / BUFFERS_PER_PAGE;
 	const size_t size = sizeof(struct ixdp_pool) + n * sizeof(uint8_t *) + n;
-	struct ixdp_pool *pool;
-	int err;
-
 	if (n < 1 || n > MAX_BUFFERS)
 		return ixdp_fail(EINVAL, "pool of %zu buffers: must be 1 to %u", n, MAX_BUFFERS);
-	pool = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+	struct ixdp_pool *pool =
+	    aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
 	if (!pool) return ixdp_fail(ENOMEM, "pool of %zu buffers: out of memory", n);
 	memset(pool, 0, size);
 	pool->buffers = cfg->buffers;
 	pool->owner = (_Atomic uint8_t *)(pool->stack + n);
 	store(&pool->cache[0].count, UINT32_MAX);
-	err = dma_alloc(&pool->mem, pages * DMA_HUGE_PAGE, cfg->numa_node, cfg->ordinary_pages);
+	int err = dma_alloc(&pool->mem, pages * DMA_HUGE_PAGE, cfg->numa_node, cfg->ordinary_pages);
 	for (; !err && pool->count < n; pool->count++) /* the first to be taken comes last */
 		pool->stack[pool->count] = buffer(pool, n - 1 - pool->count);
 
@@ -303,15 +291,13 @@ int ixdp_pool_create(struct ixdp_pool **out, const struct ixdp_pool_config *cfg)
 int ixdp_pool_destroy(struct ixdp_pool *pool) {
 	struct ixdp_pool_stats stats;
 	int err = 0;
-
 	pthread_mutex_lock(&table_lock); /* no ending thread is half-way with its cache */
 	ixdp_pool_get_stats(pool, &stats);
 	if (stats.committed)
 		err = ixdp_fail(EBUSY, "pool: ports still use it: close them first");
 	else if (stats.available != stats.buffers)
-		err =
-		    ixdp_fail(EBUSY, "pool: %u of its %u buffers are with callers: free them first",
-			      stats.buffers - stats.available, stats.buffers);
+		err = ixdp_fail(EBUSY, "pool: %u of its %u buffers are with callers: free them",
+				stats.buffers - stats.available, stats.buffers);
 	else
 		pools[pool->slot] = NULL;
 	pthread_mutex_unlock(&table_lock);
@@ -337,16 +323,13 @@ struct dma_mem *pool_mem(struct ixdp_pool *pool) {
 
 int pool_commit(struct ixdp_pool *pool, unsigned needed, const char *port) {
 	unsigned others = load(&pool->committed);
-
-	do
-		if (needed > pool->buffers - others)
-			return ixdp_fail(
-			    ENOBUFS,
-			    "%s: needs %u packet buffers, but its pool has %u, of which other "
-			    "ports need %u: give it a pool of at least %u, or smaller rings",
-			    port, needed, pool->buffers, others, others + needed);
-	while (!atomic_compare_exchange_weak(&pool->committed, &others, others + needed));
-	return 0;
+	while (needed <= pool->buffers - others)
+		if (atomic_compare_exchange_weak(&pool->committed, &others, others + needed))
+			return 0;
+	return ixdp_fail(ENOBUFS,
+			 "%s: needs %u packet buffers, but its pool has %u, of which other ports "
+			 "need %u: give it a pool of at least %u, or smaller rings",
+			 port, needed, pool->buffers, others, others + needed);
 }
 
 void pool_release(struct ixdp_pool *pool, unsigned needed) {
@@ -360,11 +343,9 @@ static struct {
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary) {
-	struct ixdp_pool_config cfg = {2 * needed, numa_node, ordinary};
-	int err = 0;
-
+	const struct ixdp_pool_config cfg = {2 * needed, numa_node, ordinary};
 	pthread_mutex_lock(&shared.lock);
-	if (!shared.references) err = ixdp_pool_create(&shared.pool, &cfg);
+	int err = shared.references ? 0 : ixdp_pool_create(&shared.pool, &cfg);
 	if (!err) {
 		shared.references++;
 		*pool = shared.pool;

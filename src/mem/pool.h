@@ -38,8 +38,8 @@ static inline bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enu
 struct dma_mem *pool_mem(struct ixdp_pool *pool);
 
 /*
- * A port promises itself `needed` buffers, until pool_release(). -ENOBUFS with ixdp_error() giving
- * all numbers when the pool is smaller than what its ports need together.
+ * A port promises itself `needed` buffers, until pool_release(). -ENOBUFS with ixdp_error() when
+ * the pool is smaller than what its ports need together.
  */
 int pool_commit(struct ixdp_pool *pool, unsigned needed, const char *port);
 void pool_release(struct ixdp_pool *pool, unsigned needed);
@@ -48,10 +48,9 @@ void pool_release(struct ixdp_pool *pool, unsigned needed);
 void pool_flush(struct ixdp_pool *pool);
 
 /*
- * The pool that ports share which were given none: made at first use, big enough for `needed` and
- * as much again, ordinary pages allowed only if `ordinary`; gone with the last reference, unless
- * callers still have buffers of it: a log line then leaves it to them. pool_default_put() gives a
- * reference back.
+ * The pool that ports share which were given none: made at first use, for `needed` and as much
+ * again, on ordinary pages only if `ordinary`; gone when the last has put it back, unless callers
+ * still have buffers of it: a log line then leaves it to them.
  */
 int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary);
 void pool_default_put(struct ixdp_pool *pool);
