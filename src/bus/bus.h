@@ -9,12 +9,13 @@
 
 #include "../mem/iova.h"
 
-/* What every bus has; each kind embeds it as its first member. */
+/* What every bus has; the sysfs bus embeds it as its first member. */
 struct ixdp_bus {
 	const struct ixdp_bus_ops *ops;
 	char name[IXDP_NAME_MAX]; /* canonical: "0000:03:00.0", "soft:a" */
 	int numa_node;		  /* -1: unknown */
 	bool ordinary_pages;	  /* the device can do without huge pages */
+	struct softnic *nic;	  /* of a soft bus; NULL: a card */
 };
 
 /* Functions that return an int: 0 or -errno with ixdp_error(). */
@@ -53,9 +54,6 @@ int bus_soft_open(struct ixdp_bus **bus, const char *name);
 
 /* Tests only: path (kept) is used as /sys, and as /run for locks. NULL: the real ones. */
 void bus_sysfs_set_root(const char *path);
-
-/* Tests only: the software NIC behind a soft bus; NULL for another kind. */
-struct softnic *bus_softnic(struct ixdp_bus *bus);
 
 /* Tests only: device addresses of (huge) pages, before memory is mapped. NULL: the virtual ones. */
 void bus_soft_set_translator(uint64_t (*device_address)(uintptr_t page));

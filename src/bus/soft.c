@@ -4,14 +4,8 @@
 #include "bus.h"
 #include "softnic/softnic.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct soft_bus {
-	struct ixdp_bus bus;
-	struct softnic *nic;
-};
 
 static uint64_t (*translate)(uintptr_t page);
 
@@ -19,18 +13,16 @@ void bus_soft_set_translator(uint64_t (*device_address)(uintptr_t page)) {
 	translate = device_address;
 }
 
-static struct softnic *nic_of(struct ixdp_bus *bus) { return ((struct soft_bus *)bus)->nic; }
-
 static uint32_t soft_read32(struct ixdp_bus *bus, uint32_t reg) {
-	return softnic_read32(nic_of(bus), reg);
+	return softnic_read32(bus->nic, reg);
 }
 
 static void soft_write32(struct ixdp_bus *bus, uint32_t reg, uint32_t value) {
-	softnic_write32(nic_of(bus), reg, value);
+	softnic_write32(bus->nic, reg, value);
 }
 
 static volatile uint32_t *soft_doorbell(struct ixdp_bus *bus, uint32_t reg) {
-	return softnic_doorbell(nic_of(bus), reg);
+	return softnic_doorbell(bus->nic, reg);
 }
 
 /* Where the NIC is to see the memory at addr. */
@@ -38,26 +30,22 @@ static uint64_t iova_for(const uint8_t *addr) {
 	return translate ? translate((uintptr_t)addr) : (uintptr_t)addr;
 }
 
-/* How much of mem, from offset `at` on, is contiguous for the NIC. */
-static size_t piece(const struct dma_mem *mem, size_t at) {
-	size_t rest = mem->size - at;
-	return translate && rest > DMA_HUGE_PAGE ? DMA_HUGE_PAGE : rest;
-}
-
+/* What is in one piece for the NIC goes with its first page. */
 static void soft_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) {
-	for (size_t at = 0; at < mem->size; at += piece(mem, at))
-		softnic_dma_unmap(nic_of(bus), iova_for(mem->addr + at), piece(mem, at));
+	for (size_t at = 0; at < mem->size; at += DMA_HUGE_PAGE)
+		softnic_dma_unmap(bus->nic, iova_for(mem->addr + at), DMA_HUGE_PAGE);
 }
 
 /* A test's addresses take the place of physical ones. */
 static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table) {
-	size_t pages = mem->size / DMA_HUGE_PAGE + 1;
+	size_t step = translate ? DMA_HUGE_PAGE : mem->size, pages = mem->size / DMA_HUGE_PAGE + 1;
 	int err = 0;
 	if (translate && !mem->phys && !(mem->phys = calloc(pages, sizeof(*mem->phys))))
 		return ixdp_fail(ENOMEM, "%s: out of memory", bus->name);
-	for (size_t at = 0; !err && at < mem->size; at += piece(mem, at)) {
+	for (size_t at = 0; !err && at < mem->size; at += step) {
 		uint8_t *addr = mem->addr + at;
-		err = softnic_dma_map(nic_of(bus), addr, piece(mem, at), iova_for(addr));
+		size_t rest = mem->size - at;
+		err = softnic_dma_map(bus->nic, addr, rest < step ? rest : step, iova_for(addr));
 		if (translate) mem->phys[at / DMA_HUGE_PAGE] = iova_for(addr) - (uintptr_t)addr;
 	}
 	if (err) soft_dma_unmap(bus, mem);
@@ -68,7 +56,7 @@ static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_t
 }
 
 static int soft_dma_enable(struct ixdp_bus *bus, bool on) {
-	softnic_bus_master(nic_of(bus), on);
+	softnic_bus_master(bus->nic, on);
 	return 0;
 }
 
@@ -77,22 +65,22 @@ static bool soft_transactions_pending(struct ixdp_bus *bus) {
 	return false;
 }
 
-static uint64_t soft_now_ns(struct ixdp_bus *bus) { return softnic_now_ns(nic_of(bus)); }
+static uint64_t soft_now_ns(struct ixdp_bus *bus) { return softnic_now_ns(bus->nic); }
 
-static void soft_delay_us(struct ixdp_bus *bus, unsigned us) { softnic_delay_us(nic_of(bus), us); }
+static void soft_delay_us(struct ixdp_bus *bus, unsigned us) { softnic_delay_us(bus->nic, us); }
 
 static int soft_wire_stats(struct ixdp_bus *bus, struct ixdp_wire_stats *stats) {
-	return softnic_wire_stats(nic_of(bus), stats);
+	return softnic_wire_stats(bus->nic, stats);
 }
 
 static int soft_wire_stop(struct ixdp_bus *bus) {
-	softnic_wire_stop(nic_of(bus));
+	softnic_wire_stop(bus->nic);
 	return 0;
 }
 
 /* Memory is unmapped by then. */
 static void soft_close(struct ixdp_bus *bus) {
-	softnic_close(nic_of(bus));
+	softnic_close(bus->nic);
 	free(bus);
 }
 
@@ -106,21 +94,16 @@ static const struct ixdp_bus_ops soft_ops = {
 };
 /* clang-format on */
 
-struct softnic *bus_softnic(struct ixdp_bus *bus) {
-	return bus->ops == &soft_ops ? nic_of(bus) : NULL;
-}
-
 int bus_soft_open(struct ixdp_bus **bus, const char *name) {
-	struct soft_bus *b = calloc(1, sizeof(*b));
-	int err;
+	struct ixdp_bus *b = calloc(1, sizeof(*b));
 	if (!b) return ixdp_fail(ENOMEM, "soft:%s: out of memory", name);
-	err = softnic_open(&b->nic, name);
+	*b = (struct ixdp_bus){.ops = &soft_ops, .numa_node = -1, .ordinary_pages = true};
+	int err = softnic_open(&b->nic, name);
 	if (err) {
 		free(b);
 		return err;
 	}
-	b->bus = (struct ixdp_bus){.ops = &soft_ops, .numa_node = -1, .ordinary_pages = true};
-	snprintf(b->bus.name, sizeof(b->bus.name), "soft:%s", softnic_name(b->nic));
-	*bus = &b->bus;
+	snprintf(b->name, sizeof(b->name), "soft:%s", softnic_name(b->nic));
+	*bus = b;
 	return 0;
 }

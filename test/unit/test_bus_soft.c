@@ -43,7 +43,7 @@ static int setup(void **state) {
 	frames = (struct dma_mem){.addr = memory + DMA_HUGE_PAGE, .size = PAGES * DMA_HUGE_PAGE};
 	n_sent = 0;
 	if (bus_open(&bus, "soft:a,peer=loop", false) < 0) return -1;
-	softnic_tap(bus_softnic(bus), on_sent, NULL);
+	softnic_tap(bus->nic, on_sent, NULL);
 	return 0;
 }
 
@@ -77,8 +77,8 @@ static unsigned send(unsigned slot, uint64_t address) {
 				      (uint64_t)LEN << TXD_PAYLEN_LOW);
 	__atomic_store_n(bus->ops->doorbell(bus, REG_N(TDT, 0)), htole32(slot + 1),
 			 __ATOMIC_RELEASE);
-	softnic_step(bus_softnic(bus), 1);
-	softnic_step(bus_softnic(bus), 1);
+	softnic_step(bus->nic, 1);
+	softnic_step(bus->nic, 1);
 	return n_sent;
 }
 
@@ -95,13 +95,13 @@ static void bus_is_the_software_nic_of_that_name(void **state) {
 	assert_string_equal(bus->name, "soft:a");
 	assert_int_equal(bus->numa_node, -1);
 	assert_true(bus->ordinary_pages);
-	assert_ptr_equal(bus_softnic(bus), softnic_find("a"));
+	assert_ptr_equal(bus->nic, softnic_find("a"));
 	assert_false(bus->ops->transactions_pending(bus));
 	write_reg(REG_N(TDBAL, 3), 0x12345680);
-	assert_int_equal(softnic_peek(bus_softnic(bus), REG_N(TDBAL, 3)), 0x12345680);
+	assert_int_equal(softnic_peek(bus->nic, REG_N(TDBAL, 3)), 0x12345680);
 	assert_int_equal(bus->ops->read32(bus, REG_N(TDBAL, 3)), 0x12345680);
 	assert_ptr_equal(bus->ops->doorbell(bus, REG_N(TDT, 2)),
-			 softnic_doorbell(bus_softnic(bus), REG_N(TDT, 2)));
+			 softnic_doorbell(bus->nic, REG_N(TDT, 2)));
 	assert_int_equal(bus->ops->wire_stats(bus, &stats), 0);
 	assert_int_equal(bus->ops->wire_stop(bus), 0);
 
@@ -143,9 +143,9 @@ static void device_addresses_are_virtual_ones(void **state) {
 	/* Each mapping ends by itself: the ring is still there. */
 	bus->ops->dma_unmap(bus, &frames);
 	assert_int_equal(send(1, iova_of(&ring_table, ring.addr)), 2);
-	assert_int_equal(softnic_violations(bus_softnic(bus)), 0);
+	assert_int_equal(softnic_violations(bus->nic), 0);
 	assert_int_equal(send(2, (uintptr_t)frame), 2);
-	assert_int_equal(softnic_violations(bus_softnic(bus)), 1);
+	assert_int_equal(softnic_violations(bus->nic), 1);
 	bus->ops->dma_unmap(bus, &ring);
 }
 
@@ -190,10 +190,10 @@ static void device_addresses_go_backwards(void **state) {
 		assert_int_equal(send(i, iova_of(&table, frame)), i + 1);
 		assert_memory_equal(last_frame, frame, LEN);
 	}
-	assert_int_equal(softnic_violations(bus_softnic(bus)), 0);
+	assert_int_equal(softnic_violations(bus->nic), 0);
 	/* Memory goes on behind the frames, but not for the device. */
 	send(PAGES, iova_of(&table, frames.addr + frames.size));
-	assert_int_equal(softnic_violations(bus_softnic(bus)), 1);
+	assert_int_equal(softnic_violations(bus->nic), 1);
 	bus->ops->dma_unmap(bus, &frames);
 	assert_int_equal(bus->ops->dma_map(bus, &frames, &table), 0);
 	bus->ops->dma_unmap(bus, &frames);

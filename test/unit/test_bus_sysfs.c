@@ -26,7 +26,7 @@ static void name_is_canonical_and_ids_are_known(void **state) {
 		assert_string_equal(bus->name, ADDRESS);
 		assert_int_equal(bus->numa_node, 1);
 		assert_false(bus->ordinary_pages);
-		assert_null(bus_softnic(bus));
+		assert_null(bus->nic);
 		close_bus();
 	}
 }
