@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <ixdp/ixdp.h>
 
 /*

@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <endian.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <ifaddrs.h>
@@ -102,15 +101,13 @@ static _Thread_local char libpci_message[256];
 
 __attribute__((noreturn)) static void on_error(char *fmt, ...) {
 	va_list args;
-
 	va_start(args, fmt);
 	vsnprintf(libpci_message, sizeof(libpci_message), fmt, args);
 	va_end(args);
 	longjmp(libpci_failed, 1);
 }
 
-/* A file that is not there and need not be. */
-static void on_warning(char *fmt, ...) { (void)fmt; }
+static void on_warning(char *fmt, ...) { (void)fmt; } /* a file that is not there and need not be */
 
 static int identify(struct sysfs_bus *b) {
 	struct pci_dev *volatile dev = NULL;
@@ -155,10 +152,9 @@ static int lock(struct sysfs_bus *b) {
 	b->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (b->lock < 0)
 		return ixdp_fail(errno, "%s: %s: %m (a NIC needs root)", b->bus.name, path);
-	if (flock(b->lock, LOCK_EX | LOCK_NB) < 0)
-		return ixdp_fail(EBUSY, "%s: already open, here or in another process: fuser %s",
-				 b->bus.name, path);
-	return 0;
+	if (flock(b->lock, LOCK_EX | LOCK_NB) == 0) return 0;
+	return ixdp_fail(EBUSY, "%s: already open, here or in another process: fuser %s",
+			 b->bus.name, path);
 }
 
 /* The first line of a file; line stays as it is if the file cannot be read. */
@@ -175,7 +171,6 @@ static int check_interface(const struct sysfs_bus *b, const char *name) {
 	char file[100], flags[16] = "0x1"; /* up, if they cannot be read */
 	struct ifaddrs *list = NULL;
 	bool addressed = getifaddrs(&list) < 0; /* likewise */
-
 	for (struct ifaddrs *a = list; a; a = a->ifa_next)
 		addressed |= strcmp(a->ifa_name, name) == 0 && a->ifa_addr &&
 			     a->ifa_addr->sa_family != AF_PACKET;
@@ -240,9 +235,8 @@ static int open_config(struct sysfs_bus *b) {
 	if (b->config < 0)
 		return ixdp_fail(errno, "%s: sysfs file config: %m (needs root)", b->bus.name);
 	b->command = config_read(b, PCI_COMMAND);
-	if (b->command == 0xFFFF)
-		return ixdp_fail(ENODEV, "%s: its config space does not answer", b->bus.name);
-	return 0;
+	if (b->command != 0xFFFF) return 0;
+	return ixdp_fail(ENODEV, "%s: its config space does not answer", b->bus.name);
 }
 
 /* Writes the device's name to its driver's file "bind" or "unbind". */
@@ -290,7 +284,6 @@ static int map_registers(struct sysfs_bus *b) {
 	int fd = openat(b->dir, "resource0", O_RDWR | O_CLOEXEC), err = 0;
 	struct stat st = {0};
 	void *regs = MAP_FAILED;
-
 	/* Touching a page behind the end of a file would be SIGBUS. */
 	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size < BAR_SIZE)
 		errno = ENODEV;
@@ -329,16 +322,14 @@ static void sysfs_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) { (void)b
 
 static int sysfs_dma_enable(struct ixdp_bus *bus, bool on) {
 	struct sysfs_bus *b = (struct sysfs_bus *)bus;
-	int err = 0;
-	if (on) {
-		dma_leftovers_clear(bus->name);
-		err = dma_device_begin(bus->name);
-	}
-	if (!err && !config_change(b, PCI_COMMAND, PCI_COMMAND_MASTER, on ? PCI_COMMAND_MASTER : 0))
-		err = ixdp_fail(EIO, "%s: cannot turn bus mastering %s in its command register",
-				bus->name, on ? "on" : "off");
-	if (!err && !on) dma_device_end(bus->name);
-	return err;
+	if (on) dma_leftovers_clear(bus->name);
+	int err = on ? dma_device_begin(bus->name) : 0;
+	if (err) return err;
+	if (!config_change(b, PCI_COMMAND, PCI_COMMAND_MASTER, on ? PCI_COMMAND_MASTER : 0))
+		return ixdp_fail(EIO, "%s: cannot turn bus mastering %s in its command register",
+				 bus->name, on ? "on" : "off");
+	if (!on) dma_device_end(bus->name);
+	return 0;
 }
 
 static bool sysfs_transactions_pending(struct ixdp_bus *bus) {

@@ -4,11 +4,9 @@
  * process's folder is entered through its descriptor only.
  */
 #include "dma.h"
-
 #include "base/error.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <mntent.h>

@@ -4,11 +4,9 @@
  * a small cache of each thread in front of it.
  */
 #include "pool.h"
-
 #include "base/error.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdalign.h>
