@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * How the driver reaches a NIC: on a PCI bus through sysfs, or the software NIC of this process.
- * The hot path does not come by here: a ring keeps the address of its doorbell.
- */
+/* How the driver reaches a NIC: on a PCI bus through sysfs, or the software NIC of this process. */
 #pragma once
 
 #include <ixdp/wire.h>
@@ -43,13 +40,11 @@ struct ixdp_bus_ops {
 };
 
 /*
- * Reaches the NIC of that name, by its form. The device may be in any state afterwards, and may
- * even be doing DMA for a process that died: quiet and reset it first. force: take it although it
- * is in use. Returns 0 or -errno with ixdp_error().
+ * Reaches the NIC of that name, by its form; bus_soft_open() that of the name behind "soft:". The
+ * device may be in any state afterwards, and may even be doing DMA for a process that died: quiet
+ * and reset it first. force: take it although it is in use. Returns 0 or -errno with ixdp_error().
  */
 int bus_open(struct ixdp_bus **bus, const char *name, bool force);
-
-/* For bus_open(): the software NIC of the name that follows "soft:". */
 int bus_soft_open(struct ixdp_bus **bus, const char *name);
 
 /* Tests only: path (kept) is used as /sys, and as /run for locks. NULL: the real ones. */

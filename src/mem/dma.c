@@ -177,19 +177,18 @@ static long count_pages(int node, const char *what) {
 }
 
 static int fail_too_few(const struct dma_mem *mem) {
+	int node = mem->numa_node;
 	long needed = (long)(mem->size / DMA_HUGE_PAGE);
 	long all = count_pages(-1, "free_hugepages") - count_pages(-1, "resv_hugepages");
-	long here = mem->numa_node < 0 ? all : count_pages(mem->numa_node, "free_hugepages");
+	long here = node < 0 ? all : count_pages(node, "free_hugepages");
 	long missing = needed > here ? needed - here : 0; /* 0: it is the mount or a cgroup */
 	char where[80] = "";
-	if (mem->numa_node >= 0)
-		snprintf(where, sizeof(where), " on NUMA node %d (%ld on all nodes)",
-			 mem->numa_node, all);
+	if (node >= 0)
+		snprintf(where, sizeof(where), " on NUMA node %d (%ld on all nodes)", node, all);
 	return ixdp_fail(ENOMEM,
 			 "too few huge pages: %ld of 2 MiB needed, %ld free%s: run "
 			 "setup-hugetlbfs.sh --pages %ld, or see limits of mount and cgroup",
-			 needed, here, where,
-			 count_pages(mem->numa_node, "nr_hugepages") + missing);
+			 needed, here, where, count_pages(node, "nr_hugepages") + missing);
 }
 
 static int bind_to_node(const struct dma_mem *mem) {

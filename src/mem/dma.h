@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory that a device may read and write: huge pages in named files of a hugetlbfs, or ordinary
- * pages where only software ports shall use it.
+ * pages where only software ports shall use it. The files outlive a process that dies: its card may
+ * still write into the pages, which must not go to anybody else before it has been reset.
  *
- * The files outlive a process that dies: its card may still write into them, so the pages must not
- * go to anybody else before the card has been reset. Each process that uses DMA has a folder
- *
- *	<mount>/ixdp-<pid>-<letters>/	locked while the process lives
+ *	<mount>/ixdp-<pid>-<letters>/	of a process, locked while it lives
  *		mem-0, mem-1 ...	huge pages
  *		device-0000:03:00.0 ...	marks: this device may write into them
- *
- * Who opens such a device next resets it, and calls dma_leftovers_clear().
  */
 #pragma once
 
@@ -31,9 +27,8 @@ struct dma_mem {
 
 /*
  * Allocates size bytes on a NUMA node (-1: any), on huge pages; if there are none and ordinary is
- * true, on ordinary pages, which the first time is a line in the log. The caller owns *mem.
- * -errno with ixdp_error(): -ENOENT no mount, -ENOMEM too few pages, -EACCES mount not writable,
- * -EINVAL no such node.
+ * true, on ordinary ones, which the first time is a line in the log. -errno with ixdp_error():
+ * -ENOENT no mount, -ENOMEM too few pages, -EACCES mount not writable, -EINVAL no such node.
  */
 int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary);
 
@@ -41,15 +36,15 @@ int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary);
 void dma_free(struct dma_mem *mem);
 
 /*
- * From now on the device (its canonical name) may write into this process's memory: leaves a mark
- * that outlives us, or returns -errno with ixdp_error(). Once it is quiet, the mark is taken away.
+ * From now on the device (its canonical name) may write into our memory: leaves a mark, or returns
+ * -errno with ixdp_error(). And it is quiet again: takes the mark away.
  */
 int dma_device_begin(const char *device);
 void dma_device_end(const char *device);
 
 /*
- * The device has just been reset: takes its marks out of the folders of dead processes, and removes
- * those folders without any mark. Returns how many bytes of huge pages came free.
+ * The device has just been reset: takes its marks out of dead processes' folders, and removes those
+ * without any mark. Returns how many bytes of huge pages came free.
  */
 size_t dma_leftovers_clear(const char *device);
 

@@ -22,9 +22,9 @@ static inline uint64_t iova_of(const struct iova_table *table, const void *addr)
 void iova_identity(struct iova_table *table, const struct dma_mem *mem);
 
 /*
- * The table of a device that sees physical addresses, read from pagemap once per mem and kept in
- * it. -errno with ixdp_error(): -EPERM when the kernel hides page frame numbers (CAP_SYS_ADMIN),
- * -EFAULT when a page is not present, -EIO on a short read, -EINVAL when mem may move.
+ * The table of a device that sees physical ones, read from pagemap once per mem and kept in it.
+ * -errno with ixdp_error(): -EPERM when the kernel hides page frame numbers, -EFAULT when a page is
+ * not present, -EIO on a short read, -EINVAL when mem may move.
  */
 int iova_physical(struct iova_table *table, struct dma_mem *mem);
 

@@ -34,7 +34,7 @@ static inline bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enu
 }
 #endif
 
-/* The memory that all buffers of the pool lie in, for mapping. */
+/* What all its buffers lie in, for mapping. */
 struct dma_mem *pool_mem(struct ixdp_pool *pool);
 
 /*
