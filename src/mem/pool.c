@@ -294,8 +294,9 @@ int ixdp_pool_destroy(struct ixdp_pool *pool) {
 	if (stats.committed)
 		err = ixdp_fail(EBUSY, "pool: ports still use it: close them first");
 	else if (stats.available != stats.buffers)
-		err = ixdp_fail(EBUSY, "pool: %u of its %u buffers are with callers: free them",
-				stats.buffers - stats.available, stats.buffers);
+		err =
+		    ixdp_fail(EBUSY, "pool: %u of its %u buffers are with callers: free them first",
+			      stats.buffers - stats.available, stats.buffers);
 	else
 		pools[pool->slot] = NULL;
 	pthread_mutex_unlock(&table_lock);
@@ -334,27 +335,25 @@ void pool_release(struct ixdp_pool *pool, unsigned needed) {
 	atomic_fetch_sub(&pool->committed, needed);
 }
 
-static struct {
-	pthread_mutex_t lock;
-	struct ixdp_pool *pool;
-	unsigned references;
-} shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER; /* of these: */
+static struct ixdp_pool *default_pool;
+static unsigned default_users;
 
 int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary) {
 	const struct ixdp_pool_config cfg = {2 * needed, numa_node, ordinary};
-	pthread_mutex_lock(&shared.lock);
-	int err = shared.references ? 0 : ixdp_pool_create(&shared.pool, &cfg);
+	pthread_mutex_lock(&default_lock);
+	int err = default_users ? 0 : ixdp_pool_create(&default_pool, &cfg);
 	if (!err) {
-		shared.references++;
-		*pool = shared.pool;
+		default_users++;
+		*pool = default_pool;
 	}
-	pthread_mutex_unlock(&shared.lock);
+	pthread_mutex_unlock(&default_lock);
 	return err;
 }
 
 void pool_default_put(struct ixdp_pool *pool) {
-	pthread_mutex_lock(&shared.lock);
-	if (--shared.references == 0 && ixdp_pool_destroy(pool))
+	pthread_mutex_lock(&default_lock);
+	if (--default_users == 0 && ixdp_pool_destroy(pool))
 		ixdp_log(IXDP_LOG_WARNING, "%s; then call ixdp_pool_destroy()", ixdp_error());
-	pthread_mutex_unlock(&shared.lock);
+	pthread_mutex_unlock(&default_lock);
 }
