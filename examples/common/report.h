@@ -61,8 +61,8 @@ struct report {
 /*
  * Prints what happened since the last interval; t: seconds since the start. When stdout is a pipe
  * that nobody reads, the work shall not wait for it: the interval then goes on to the next call. A
- * link that has changed, or a transmitter that is paused or no more, is a line on stderr. Returns 0,
- * or -errno with a line on stderr (stdout cannot be written, NIC gone).
+ * link that has changed, or a transmitter that is paused or no more, is a line on stderr. Returns
+ * 0, or -errno with a line on stderr (stdout cannot be written, NIC gone).
  */
 int report_interval(struct report *report, double t);
 
