@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ixdp: a userspace driver for Intel 82599 10 GbE NICs. This header brings in all of it.
+ * ixdp: a userspace driver for Intel 82599 10 GbE NICs. This header brings in all of it but XDP
+ * (xdp.h, whose <linux/bpf.h> does not get on with <pcap.h>).
  *
  * Functions return 0 or a count, or a negative errno; ixdp_error() then says what failed. The
  * library never ends the process, and prints only through the log function.

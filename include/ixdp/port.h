@@ -75,6 +75,11 @@ struct ixdp_config {
 	 * mode (section 7.2.1.2.1), which was never tried on silicon.
 	 */
 	unsigned tx_queues;
+	/*
+	 * TX queues for XDP behind those, see ixdp_xdp_open(), and how many threads use the port if
+	 * that is more than one a queue: their packets count in ixdp_pool_needed().
+	 */
+	unsigned xdp_queues, threads;
 	unsigned rx_ring; /* descriptors of each: a power of two, IXDP_MIN_RING to IXDP_MAX_RING */
 	unsigned tx_ring; /* likewise */
 	/*

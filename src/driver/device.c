@@ -129,7 +129,7 @@ int device_reset(struct ixdp_port *port) {
 	/* A queue that hangs is no reason to give up: the reset ends it as well. */
 	if (queues_off(port) != 0) ixdp_log(IXDP_LOG_WARNING, "%s; resetting", ixdp_error());
 	bool quiet = master_disable(port);
-	if (port->running) stats_collect(port); /* the reset clears the NIC's counters */
+	stats_collect(port); /* the reset clears the NIC's counters */
 	int err = software_reset(port);
 	if (err == 0 && !quiet) err = software_reset(port);
 	if (err == 0) interrupts_off(port); /* causes may have latched meanwhile, section 4.6.3.1 */
@@ -273,7 +273,7 @@ static int init_tx(struct ixdp_port *port) {
 	 * UNCLEAR: queues above 63 exist with traffic classes only (section 7.2.1.2.1), of which
 	 * just the first has a packet buffer here. Linux does the same.
 	 */
-	bool many = port->cfg.tx_queues > DEFAULT_TX_QUEUES;
+	bool many = port->tx_queues > DEFAULT_TX_QUEUES;
 	reg_set(port, REG_RTTDCS, RTTDCS_ARBDIS);
 	reg_write(port, REG_MTQC,
 		  many ? MTQC_RT_ENA | FIELD(MTQC_NUM_TC_OR_Q, MTQC_4_TCS_128_QUEUES) : 0);
@@ -287,7 +287,7 @@ static int init_tx(struct ixdp_port *port) {
 	/* Before any queue: TXDCTL.ENABLE does not come on without it. */
 	reg_set(port, REG_DMATXCTL, DMATXCTL_TE);
 	int err = 0;
-	for (unsigned q = 0; q < port->cfg.tx_queues && !err; q++)
+	for (unsigned q = 0; q < port->tx_queues && !err; q++)
 		err = init_tx_queue(port, q);
 	return err;
 }

@@ -18,6 +18,7 @@ int ixdp_link_get(struct ixdp_port *port, struct ixdp_link *link) {
 		return ixdp_fail(ENODEV, "%s: device has gone: LINKS reads 0xffffffff",
 				 port->bus->name);
 	link->up = links & LINKS_UP;
+	__atomic_store_n(&port->no_link, !link->up, __ATOMIC_RELAXED);
 	link->paused = reg_read(port, REG_TFCS) & TFCS_TC_XOFF;
 	link->mbps = link->up ? mbps[FIELD_GET(LINKS_SPEED, links)] : 0;
 	return 0;

@@ -10,6 +10,34 @@
 /* What one thread may keep from the others: its cache of the pool, and a batch in its hands. */
 enum { BUFFERS_PER_THREAD = 3 * POOL_CHUNK + 256 };
 
+enum { MAX_PORTS = 64 };
+
+static struct ixdp_port *ports[MAX_PORTS]; /* that are open */
+
+int (*port_quiesce)(void);
+
+/* Puts one in the place of another; false: it has none. */
+static bool ports_replace(struct ixdp_port *old, struct ixdp_port *new) {
+	for (unsigned i = 0; i < MAX_PORTS; i++) {
+		struct ixdp_port *expected = old;
+		if (__atomic_compare_exchange_n(&ports[i], &expected, new, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
+bool port_is_open(const struct ixdp_port *port) {
+	for (unsigned i = 0; port && i < MAX_PORTS; i++)
+		if (__atomic_load_n(&ports[i], __ATOMIC_ACQUIRE) == port) return true;
+	return false;
+}
+
+bool port_sends(const struct ixdp_port *port) {
+	return __atomic_load_n(&port->running, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&port->no_link, __ATOMIC_RELAXED);
+}
+
 void ixdp_config_init(struct ixdp_config *cfg) {
 	*cfg = (struct ixdp_config){.rx_queues = 1,
 				    .tx_queues = 1,
@@ -21,7 +49,8 @@ void ixdp_config_init(struct ixdp_config *cfg) {
 
 unsigned ixdp_pool_needed(const struct ixdp_config *cfg) {
 	unsigned threads = cfg->rx_queues > cfg->tx_queues ? cfg->rx_queues : cfg->tx_queues;
-	return cfg->rx_queues * cfg->rx_ring + cfg->tx_queues * cfg->tx_ring +
+	if (threads < cfg->threads) threads = cfg->threads;
+	return cfg->rx_queues * cfg->rx_ring + (cfg->tx_queues + cfg->xdp_queues) * cfg->tx_ring +
 	       threads * BUFFERS_PER_THREAD;
 }
 
@@ -48,11 +77,12 @@ static int check_settings(const char *name, const struct ixdp_config *cfg) {
 
 static int check_config(const char *name, const struct ixdp_config *cfg) {
 	int err;
-	if (cfg->rx_queues > IXDP_MAX_RX_QUEUES || cfg->tx_queues > IXDP_MAX_TX_QUEUES)
+	unsigned tx_queues = cfg->tx_queues + cfg->xdp_queues;
+	if (cfg->rx_queues > IXDP_MAX_RX_QUEUES || tx_queues > IXDP_MAX_TX_QUEUES)
 		return ixdp_fail(EINVAL, "%s: %u RX and %u TX queues: there are at most %d and %d",
-				 name, cfg->rx_queues, cfg->tx_queues, IXDP_MAX_RX_QUEUES,
+				 name, cfg->rx_queues, tx_queues, IXDP_MAX_RX_QUEUES,
 				 IXDP_MAX_TX_QUEUES);
-	if (cfg->rx_queues + cfg->tx_queues == 0)
+	if (cfg->rx_queues + tx_queues == 0)
 		return ixdp_fail(EINVAL, "%s: a port without any queue can do nothing", name);
 	err = check_settings(name, cfg);
 	if (!err) err = check_ring(name, "RX ring", cfg->rx_ring);
@@ -80,7 +110,7 @@ static int acquire_pool(struct ixdp_port *port, struct iova_table *iova) {
  */
 static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 	const struct ixdp_config *cfg = &port->cfg;
-	size_t n_rx = cfg->rx_queues * cfg->rx_ring, n_tx = cfg->tx_queues * cfg->tx_ring;
+	size_t n_rx = cfg->rx_queues * cfg->rx_ring, n_tx = port->tx_queues * cfg->tx_ring;
 	size_t rx_at = cfg->rx_ring >= cfg->tx_ring ? 0 : n_tx, tx_at = rx_at ? 0 : n_rx;
 	uint8_t **bufs = aligned_alloc(64, (n_rx + n_tx) * sizeof(*bufs));
 	int err = dma_alloc(&port->ring_mem, (n_rx + n_tx) * sizeof(struct desc),
@@ -105,7 +135,7 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 				     .port = port->bus->name};
 		rx_ring_reset(&port->rx[q]);
 	}
-	for (unsigned q = 0; q < cfg->tx_queues; q++, tx_at += cfg->tx_ring) {
+	for (unsigned q = 0; q < port->tx_queues; q++, tx_at += cfg->tx_ring) {
 		port->tx[q] =
 		    (struct tx_ring){.desc = &descs[tx_at],
 				     .buf = &bufs[tx_at],
@@ -135,11 +165,18 @@ static bool silence(struct ixdp_port *port) {
 /* Silence, and all buffers back from the rings. False: as silence(), and then nothing has changed.
  */
 static bool halt(struct ixdp_port *port) {
-	if (port->dma_on && !silence(port)) return false;
-	port->dma_on = port->running = false;
+	bool ran = port->running;
+	__atomic_store_n(&port->running, false, __ATOMIC_RELAXED);
+	bool unused = !port_quiesce || port_quiesce() == 0;
+	if (!unused) ixdp_log(IXDP_LOG_ERROR, "%s; %s runs on", ixdp_error(), port->bus->name);
+	if (!unused || (port->dma_on && !silence(port))) {
+		__atomic_store_n(&port->running, ran, __ATOMIC_RELAXED);
+		return false;
+	}
+	port->dma_on = false;
 	for (unsigned q = 0; port->bufs && q < port->cfg.rx_queues; q++)
 		rx_ring_empty(&port->rx[q]);
-	for (unsigned q = 0; port->bufs && q < port->cfg.tx_queues; q++)
+	for (unsigned q = 0; port->bufs && q < port->tx_queues; q++)
 		tx_ring_empty(&port->tx[q]);
 	return true;
 }
@@ -161,6 +198,7 @@ static void release(struct ixdp_port *port) {
 	trace_flush(port);
 	if (port->bus) port->bus->ops->close(port->bus);
 	pthread_mutex_destroy(&port->stats_lock);
+	free(port->xdp);
 	free(port);
 }
 
@@ -170,9 +208,9 @@ static int start(struct ixdp_port *port) {
 	if (err) return err;
 	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
 		rx_ring_start(&port->rx[q], &port->cfg);
-	for (unsigned q = 0; q < port->cfg.tx_queues; q++)
+	for (unsigned q = 0; q < port->tx_queues; q++)
 		tx_ring_start(&port->tx[q], &port->cfg);
-	port->running = true;
+	__atomic_store_n(&port->running, true, __ATOMIC_RELAXED);
 	trace_flush(port);
 	return 0;
 }
@@ -214,21 +252,23 @@ int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config
 	ixdp_config_init(&port->cfg);
 	if (cfg) port->cfg = *cfg;
 	pthread_mutex_init(&port->stats_lock, NULL);
+	port->tx_queues = port->cfg.tx_queues + port->cfg.xdp_queues;
 	int err = check_config(name, &port->cfg);
 	if (!err) err = acquire(port, name);
+	if (!err && !ports_replace(NULL, port))
+		err = ixdp_fail(EMFILE, "%s: %d ports are open: close one", name, MAX_PORTS);
 	if (err) return undo(port, err, true);
 	*out = port;
 	return 0;
 }
 
 void ixdp_close(struct ixdp_port *port) {
-	if (port) release(port);
+	if (port && ports_replace(port, NULL)) release(port);
 }
 
 int ixdp_stop(struct ixdp_port *port) {
 	if (!port->running || halt(port)) return 0;
-	return ixdp_fail(EIO, "%s: cannot be stopped: neither by a reset nor by its bus mastering",
-			 port->bus->name);
+	return ixdp_fail(EIO, "%s: cannot be stopped: the log says why", port->bus->name);
 }
 
 int ixdp_start(struct ixdp_port *port) {
@@ -242,6 +282,9 @@ int ixdp_start(struct ixdp_port *port) {
 static int restart(struct ixdp_port *port, const struct ixdp_config *cfg) {
 	bool running = port->running;
 	int err = check_settings(port->bus->name, cfg);
+	if (!err && port->one_buffer && cfg->mtu + ETHERNET_MAX > IXDP_DATA_SIZE)
+		err = ixdp_fail(EMSGSIZE, "%s: MTU %u: with an XDP program attached at most %d",
+				port->bus->name, cfg->mtu, IXDP_DATA_SIZE - ETHERNET_MAX);
 	if (!err) err = ixdp_stop(port);
 	if (err) return err;
 	port->cfg = *cfg;

@@ -58,6 +58,10 @@ struct tx_ring {
 	struct iova_table iova;		  /* of the pool */
 	const char *port;		  /* name, for messages */
 	IXDP_TX_QUEUE_STATS(RING_COUNTER) /* as above */
+#ifdef IXDP_DEBUG
+	bool locks;	 /* several threads send: one at a time, */
+	pthread_t owner; /* this one; 0: none */
+#endif
 };
 
 /* When an RX queue was last seen to be polled. */
@@ -73,6 +77,7 @@ struct port_stats {
 	struct ixdp_rx_queue_stats rx_base[IXDP_MAX_RX_QUEUES];
 	struct ixdp_tx_queue_stats tx_base[IXDP_MAX_TX_QUEUES];
 	struct queue_watch watch[IXDP_MAX_RX_QUEUES];
+	bool counting; /* since stats_init() */
 	bool paused;
 };
 
@@ -94,9 +99,13 @@ struct ixdp_port {
 	struct dma_mem *ring_mem; /* the descriptors of all rings */
 	uint8_t **bufs;		  /* what all rings' buf point into */
 	struct iova_table ring_iova;
-	bool dma_on;  /* the NIC may reach memory */
-	bool running; /* between start and stop */
-	bool link_up; /* when ixdp_link_changed() looked last */
+	bool dma_on;	    /* the NIC may reach memory */
+	bool running;	    /* between start and stop; other workers look at it: */
+	bool no_link;	    /* when somebody looked last */
+	bool one_buffer;    /* frames must fit one, as long as a program is attached */
+	struct xdp *xdp;    /* src/xdp; NULL: not open for XDP */
+	unsigned tx_queues; /* those for XDP included */
+	bool link_up;	    /* when ixdp_link_changed() looked last */
 
 	/* What a reset makes the NIC forget. */
 	struct ixdp_rss rss;
@@ -110,6 +119,15 @@ struct ixdp_port {
 	struct port_stats stats;
 	struct trace trace;
 };
+
+/*
+ * port.c. Workers send to each other's ports (src/xdp): whether one is open, and can send, holds
+ * until they leave XDP. A port is closed or stopped after port_quiesce(), if there is one, has
+ * waited for those that still think that it is.
+ */
+bool port_is_open(const struct ixdp_port *port);
+bool port_sends(const struct ixdp_port *port);
+extern int (*port_quiesce)(void);
 
 /* device.c: the NIC as a whole. 0 or -errno with ixdp_error(). */
 int device_reset(struct ixdp_port *port);
@@ -171,6 +189,21 @@ static inline void delay_us(struct ixdp_port *port, unsigned us) {
  */
 int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsigned timeout_us,
 	     const char *what);
+
+/* Debug builds find who writes to a ring of several threads without holding its lock. */
+#ifdef IXDP_DEBUG
+static inline void tx_ring_own(struct tx_ring *ring, bool on) {
+	ring->locks = true;
+	ring->owner = on ? pthread_self() : 0;
+}
+static inline void tx_ring_check(const struct tx_ring *ring) {
+	if (ring->locks && !pthread_equal(ring->owner, pthread_self()))
+		ixdp_log(IXDP_LOG_ERROR, "%s: TX ring written without its lock", ring->port);
+}
+#else
+static inline void tx_ring_own(struct tx_ring *ring, bool on) { (void)ring, (void)on; }
+static inline void tx_ring_check(const struct tx_ring *ring) { (void)ring; }
+#endif
 
 /*
  * Tells the NIC how far it may go. Release: it must find the descriptors written before, and the

@@ -158,7 +158,7 @@ static int collect(struct ixdp_port *port) {
 /* Frames that were taken, and neither sent nor given up so far. */
 static uint64_t pending(const struct ixdp_port *port) {
 	uint64_t done = port->stats.shown.tx_packets + port->stats.shown.tx_dropped, taken = 0;
-	for (unsigned q = 0; q < port->cfg.tx_queues; q++)
+	for (unsigned q = 0; q < port->tx_queues; q++)
 		taken += counter_get(&port->tx[q].taken);
 	return taken > done ? taken - done : 0;
 }
@@ -172,13 +172,17 @@ void stats_init(struct ixdp_port *port) {
 	read_news(port);
 	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
 		port->stats.watch[q].since = port->bus->ops->now_ns(port->bus);
+	port->stats.counting = true;
 	pthread_mutex_unlock(&port->stats_lock);
 }
 
 void stats_collect(struct ixdp_port *port) {
 	pthread_mutex_lock(&port->stats_lock);
-	collect(port);
-	port->stats.shown.tx_dropped += pending(port);
+	if (port->stats.counting) {
+		collect(port);
+		port->stats.shown.tx_dropped += pending(port);
+	}
+	port->stats.counting = false;
 	pthread_mutex_unlock(&port->stats_lock);
 }
 
@@ -203,7 +207,7 @@ static void port_stats(const struct ixdp_port *port, struct ixdp_stats *s) {
 	}
 	for (unsigned i = INDEX(rx_missed); i <= INDEX(rx_errors); i++)
 		s->rx_dropped += all[i];
-	for (unsigned q = 0; q < port->cfg.tx_queues; q++) {
+	for (unsigned q = 0; q < port->tx_queues; q++) {
 		struct ixdp_tx_queue_stats tx;
 		tx_stats(port, q, &tx);
 		s->tx_taken += tx.taken;
@@ -252,7 +256,7 @@ int ixdp_stats_clear(struct ixdp_port *port) {
 	if (!err) stats->base = stats->shown;
 	for (unsigned q = 0; q < port->cfg.rx_queues && !err; q++)
 		queue_stats(&stats->rx_base[q], &port->rx[q].packets, &zero, sizeof(zero));
-	for (unsigned q = 0; q < port->cfg.tx_queues && !err; q++)
+	for (unsigned q = 0; q < port->tx_queues && !err; q++)
 		queue_stats(&stats->tx_base[q], &port->tx[q].taken, &zero,
 			    sizeof(stats->tx_base[q]));
 	pthread_mutex_unlock(&port->stats_lock);

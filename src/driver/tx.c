@@ -127,6 +127,7 @@ static __attribute__((noinline)) int tx_plain(struct tx_ring *ring, const struct
 			if (pkt == pkts) return refuse(ring, pkt, "the buffer is not the caller's");
 			break;
 		}
+		tx_ring_check(ring);
 		uint32_t slot = next & mask;
 		buf[slot] = ixdp_pkt_buffer(pkt);
 		desc[slot].qw0 = htole64(iova_of(&iova, pkt->data));
@@ -163,6 +164,7 @@ static int tx_any(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n)
 					      OWNER_CALLER);
 			return refuse(ring, pkts, "a buffer is not the caller's");
 		}
+		tx_ring_check(ring);
 		ring->buf[slot] = buf;
 		ring->desc[slot].qw0 = htole64(iova_of(&ring->iova, pkts[i].data));
 		ring->desc[slot].qw1 =
@@ -195,6 +197,7 @@ static int tx_send(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigned n
 			i++;
 		ring->desc[i & mask].qw1 |= htole64(TXD_RS);
 	}
+	tx_ring_check(ring);
 	doorbell_ring(ring->doorbell, next & mask);
 	return taken;
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * More workers than XDP TX queues: worker w sends on queue w mod n. A queue which several workers
+ * come to that way has a lock, around cleaning and sending of a whole batch; any other has none.
+ * Linux locks all queues as soon as there are more CPUs than queues; here with 65 workers on 64
+ * queues, one of them locks.
+ */
+#include "xdp.h"
+
+#include <errno.h>
+#include <sched.h>
+
+/* A thread that holds the lock may be preempted, which a kernel's cannot: then let it run. */
+enum { LOCK_TRIES = 200 };
+
+void xdp_queues_init(struct ixdp_port *port, struct xdp *xdp, unsigned n, unsigned threads) {
+	xdp->n_queues = n;
+	for (unsigned q = 0; q < n; q++) {
+		xdp->queues[q].ring = &port->tx[port->cfg.tx_queues + q];
+		xdp->queues[q].shared = q + n < threads;
+		pthread_spin_init(&xdp->queues[q].lock, PTHREAD_PROCESS_PRIVATE);
+	}
+}
+
+static void lock(struct xdp_queue *queue) {
+	uint64_t tries = 0, yields = 0;
+	for (; pthread_spin_trylock(&queue->lock) != 0; tries++)
+		if (tries % LOCK_TRIES == LOCK_TRIES - 1) {
+			sched_yield();
+			yields++;
+		}
+	tx_ring_own(queue->ring, true);
+	counter_add(&queue->locked, 1);
+	if (tries > 0) counter_add(&queue->contended, 1);
+	if (yields > 0) counter_add(&queue->yields, yields);
+}
+
+int xdp_queue_send(struct xdp *xdp, unsigned worker, const struct ixdp_pkt *pkts, unsigned n) {
+	struct xdp_queue *queue = &xdp->queues[worker % xdp->n_queues];
+	if (queue->shared) lock(queue);
+	int sent = queue->ring->send(queue->ring, pkts, n);
+	if (sent > 0) counter_add(&queue->packets, sent);
+	if (queue->shared) {
+		tx_ring_own(queue->ring, false);
+		pthread_spin_unlock(&queue->lock);
+	}
+	return sent;
+}
+
+unsigned ixdp_xdp_queues(const struct ixdp_port *port) {
+	return port->xdp ? port->xdp->n_queues : 0;
+}
+
+int ixdp_xdp_queue_stats_get(const struct ixdp_port *port, unsigned xdp_queue,
+			     struct ixdp_xdp_queue_stats *stats) {
+	if (xdp_queue >= ixdp_xdp_queues(port))
+		return ixdp_fail(EINVAL, "%s: no XDP TX queue %u, the port has %u", port->bus->name,
+				 xdp_queue, ixdp_xdp_queues(port));
+	const struct xdp_queue *queue = &port->xdp->queues[xdp_queue];
+	*stats = (struct ixdp_xdp_queue_stats){
+	    .packets = counter_get(&queue->packets),
+	    .locked = counter_get(&queue->locked),
+	    .contended = counter_get(&queue->contended),
+	    .yields = counter_get(&queue->yields),
+	    .shared = queue->shared,
+	};
+	return 0;
+}
