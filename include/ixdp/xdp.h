@@ -108,15 +108,17 @@ IXDP_API int ixdp_xdp_open(struct ixdp_port **port, const char *name,
  * may flow meanwhile: each is seen by one of the two. When it returns no thread is inside the old
  * one any more, and what its arg points to may be freed. Any thread that is not inside a program.
  * Returns 0; -EINVAL: the port is not open for XDP; -EMSGSIZE: frames of its MTU do not fit one
- * buffer; -EDEADLK: called from a program; -ENOMEM; -ETIMEDOUT: a worker is still inside the old
- * one after 10 s; the new one is attached.
+ * buffer; -EDEADLK: called from a program; then nothing has changed. -ETIMEDOUT, -ENOMEM: the new
+ * one is attached, but a worker may still be inside the old one, for 10 s; a further call, say the
+ * same again, first waits for that, and changes nothing if it fails to.
  */
 IXDP_API int ixdp_xdp_attach(struct ixdp_port *port, ixdp_xdp_prog *prog, void *arg);
 
 /*
  * Receives up to n frames, and runs the program over them. Never waits.
  * pkts: n elements, to be filled with the frames that pass, in order; their buffers are the
- * caller's. Several workers may poll one queue: while one does, others get 0. Returns how many
+ * caller's. One worker at a time polls a queue: where there are more workers than RX queues, others
+ * get 0 meanwhile; elsewhere no two workers may poll the same one. Returns how many elements
  * passed; -EINVAL: no such queue or worker, or not open for XDP; -ENETDOWN: stopped.
  */
 IXDP_API int ixdp_xdp_poll(struct ixdp_port *port, unsigned queue, unsigned worker,
@@ -158,7 +160,7 @@ struct ixdp_xdp_stats {
 
 /* Of an XDP TX queue. */
 struct ixdp_xdp_queue_stats {
-	uint64_t packets;   /* taken to be sent */
+	uint64_t packets;   /* frames taken to be sent */
 	uint64_t locked;    /* acquisitions of its lock */
 	uint64_t contended; /* of these, not at the first try */
 	uint64_t yields;    /* of the processor while waiting for it */

@@ -34,7 +34,7 @@ bool port_is_open(const struct ixdp_port *port) {
 }
 
 bool port_sends(const struct ixdp_port *port) {
-	return __atomic_load_n(&port->running, __ATOMIC_RELAXED) &&
+	return __atomic_load_n(&port->running, __ATOMIC_ACQUIRE) &&
 	       !__atomic_load_n(&port->no_link, __ATOMIC_RELAXED);
 }
 
@@ -78,7 +78,8 @@ static int check_settings(const char *name, const struct ixdp_config *cfg) {
 static int check_config(const char *name, const struct ixdp_config *cfg) {
 	int err;
 	unsigned tx_queues = cfg->tx_queues + cfg->xdp_queues;
-	if (cfg->rx_queues > IXDP_MAX_RX_QUEUES || tx_queues > IXDP_MAX_TX_QUEUES)
+	if (cfg->rx_queues > IXDP_MAX_RX_QUEUES || tx_queues > IXDP_MAX_TX_QUEUES ||
+	    tx_queues < cfg->tx_queues)
 		return ixdp_fail(EINVAL, "%s: %u RX and %u TX queues: there are at most %d and %d",
 				 name, cfg->rx_queues, tx_queues, IXDP_MAX_RX_QUEUES,
 				 IXDP_MAX_TX_QUEUES);
@@ -210,7 +211,7 @@ static int start(struct ixdp_port *port) {
 		rx_ring_start(&port->rx[q], &port->cfg);
 	for (unsigned q = 0; q < port->tx_queues; q++)
 		tx_ring_start(&port->tx[q], &port->cfg);
-	__atomic_store_n(&port->running, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&port->running, true, __ATOMIC_RELEASE);
 	trace_flush(port);
 	return 0;
 }

@@ -192,8 +192,8 @@ int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsi
 
 /* Debug builds find who writes to a ring of several threads without holding its lock. */
 #ifdef IXDP_DEBUG
+static inline void tx_ring_locks(struct tx_ring *ring) { ring->locks = true; }
 static inline void tx_ring_own(struct tx_ring *ring, bool on) {
-	ring->locks = true;
 	ring->owner = on ? pthread_self() : 0;
 }
 static inline void tx_ring_check(const struct tx_ring *ring) {
@@ -201,6 +201,7 @@ static inline void tx_ring_check(const struct tx_ring *ring) {
 		ixdp_log(IXDP_LOG_ERROR, "%s: TX ring written without its lock", ring->port);
 }
 #else
+static inline void tx_ring_locks(struct tx_ring *ring) { (void)ring; }
 static inline void tx_ring_own(struct tx_ring *ring, bool on) { (void)ring, (void)on; }
 static inline void tx_ring_check(const struct tx_ring *ring) { (void)ring; }
 #endif

@@ -13,37 +13,36 @@
 /* A thread that holds the lock may be preempted, which a kernel's cannot: then let it run. */
 enum { LOCK_TRIES = 200 };
 
-void xdp_queues_init(struct ixdp_port *port, struct xdp *xdp, unsigned n, unsigned threads) {
-	xdp->n_queues = n;
-	for (unsigned q = 0; q < n; q++) {
-		xdp->queues[q].ring = &port->tx[port->cfg.tx_queues + q];
-		xdp->queues[q].shared = q + n < threads;
-		pthread_spin_init(&xdp->queues[q].lock, PTHREAD_PROCESS_PRIVATE);
+void xdp_queues_init(struct ixdp_port *port, struct xdp *xdp, unsigned threads) {
+	xdp->n_queues = port->cfg.xdp_queues;
+	for (unsigned q = 0; q < xdp->n_queues; q++) {
+		struct xdp_queue *queue = &xdp->queues[q];
+		queue->ring = &port->tx[port->cfg.tx_queues + q];
+		queue->shared = q + xdp->n_queues < threads;
+		pthread_spin_init(&queue->lock, PTHREAD_PROCESS_PRIVATE);
+		if (queue->shared) tx_ring_locks(queue->ring);
 	}
 }
 
 static void lock(struct xdp_queue *queue) {
-	uint64_t tries = 0, yields = 0;
-	for (; pthread_spin_trylock(&queue->lock) != 0; tries++)
-		if (tries % LOCK_TRIES == LOCK_TRIES - 1) {
-			sched_yield();
-			yields++;
-		}
+	uint64_t tries = 0;
+	while (pthread_spin_trylock(&queue->lock) != 0)
+		if (++tries % LOCK_TRIES == 0) sched_yield();
 	tx_ring_own(queue->ring, true);
 	counter_add(&queue->locked, 1);
-	if (tries > 0) counter_add(&queue->contended, 1);
-	if (yields > 0) counter_add(&queue->yields, yields);
+	if (unlikely(tries > 0)) {
+		counter_add(&queue->contended, 1);
+		counter_add(&queue->yields, tries / LOCK_TRIES);
+	}
 }
 
 int xdp_queue_send(struct xdp *xdp, unsigned worker, const struct ixdp_pkt *pkts, unsigned n) {
 	struct xdp_queue *queue = &xdp->queues[worker % xdp->n_queues];
-	if (queue->shared) lock(queue);
+	if (!queue->shared) return queue->ring->send(queue->ring, pkts, n);
+	lock(queue);
 	int sent = queue->ring->send(queue->ring, pkts, n);
-	if (sent > 0) counter_add(&queue->packets, sent);
-	if (queue->shared) {
-		tx_ring_own(queue->ring, false);
-		pthread_spin_unlock(&queue->lock);
-	}
+	tx_ring_own(queue->ring, false);
+	pthread_spin_unlock(&queue->lock);
 	return sent;
 }
 
@@ -58,11 +57,7 @@ int ixdp_xdp_queue_stats_get(const struct ixdp_port *port, unsigned xdp_queue,
 				 xdp_queue, ixdp_xdp_queues(port));
 	const struct xdp_queue *queue = &port->xdp->queues[xdp_queue];
 	*stats = (struct ixdp_xdp_queue_stats){
-	    .packets = counter_get(&queue->packets),
-	    .locked = counter_get(&queue->locked),
-	    .contended = counter_get(&queue->contended),
-	    .yields = counter_get(&queue->yields),
-	    .shared = queue->shared,
-	};
+	    counter_get(&queue->ring->taken), counter_get(&queue->locked),
+	    counter_get(&queue->contended), counter_get(&queue->yields), queue->shared};
 	return 0;
 }

@@ -18,23 +18,21 @@ struct gathered {
 	unsigned n_tx, n_redirect, n_done;
 };
 
+static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+
 int ixdp_xdp_open(struct ixdp_port **port, const char *name, const struct ixdp_config *cfg) {
 	unsigned threads = workers_count();
 	struct ixdp_config mine;
 	ixdp_config_init(&mine);
 	if (cfg) mine = *cfg;
 	if (threads == 0)
-		return ixdp_fail(EINVAL,
-				 "%s: first say how many workers there are: "
-				 "ixdp_xdp_workers()",
-				 name);
+		return ixdp_fail(EINVAL, "%s: ixdp_xdp_workers() has not said how many", name);
 	if (mine.xdp_queues > IXDP_XDP_MAX_QUEUES)
 		return ixdp_fail(EINVAL, "%s: %u XDP TX queues: there are at most %d", name,
 				 mine.xdp_queues, IXDP_XDP_MAX_QUEUES);
-	unsigned left =
-	    mine.tx_queues < IXDP_XDP_MAX_QUEUES ? IXDP_XDP_MAX_QUEUES - mine.tx_queues : 0;
-	if (mine.xdp_queues == 0) mine.xdp_queues = left;
-	if (mine.xdp_queues > threads) mine.xdp_queues = threads;
+	if (mine.xdp_queues == 0)
+		mine.xdp_queues = IXDP_XDP_MAX_QUEUES - min(mine.tx_queues, IXDP_XDP_MAX_QUEUES);
+	mine.xdp_queues = min(mine.xdp_queues, threads);
 	mine.threads = threads;
 
 	struct xdp *xdp = aligned_alloc(alignof(struct xdp), sizeof(*xdp));
@@ -47,7 +45,7 @@ int ixdp_xdp_open(struct ixdp_port **port, const char *name, const struct ixdp_c
 		free(xdp);
 		return err;
 	}
-	xdp_queues_init(*port, xdp, mine.xdp_queues, threads);
+	xdp_queues_init(*port, xdp, threads);
 	__atomic_store_n(&(*port)->xdp, xdp, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -59,22 +57,20 @@ static int not_open(const struct ixdp_port *port) {
 int ixdp_xdp_attach(struct ixdp_port *port, ixdp_xdp_prog *prog, void *arg) {
 	struct xdp *xdp = port->xdp;
 	if (!xdp) return not_open(port);
-	if (worker_inside())
-		return ixdp_fail(EDEADLK, "%s: a program cannot change programs", port->bus->name);
+	if (worker_inside()) return workers_wait(); /* which says why it does not */
 	if (prog && port->cfg.mtu + ETHERNET_MAX > IXDP_DATA_SIZE)
-		return ixdp_fail(EMSGSIZE,
-				 "%s: MTU %u: a program sees frames of one buffer, which "
-				 "holds an MTU of %d",
+		return ixdp_fail(EMSGSIZE, "%s: MTU %u: with an XDP program at most %d",
 				 port->bus->name, port->cfg.mtu, IXDP_DATA_SIZE - ETHERNET_MAX);
 	pthread_mutex_lock(&xdp->attaching);
-	/* Its place is free once nobody is in the one before last. */
-	int err = workers_wait();
+	/* The place of the one before last is free, unless a worker stayed inside for too long. */
+	int err = xdp->stuck ? workers_wait() : 0;
 	if (!err) {
 		struct program *next = &xdp->programs[xdp->program == &xdp->programs[0]];
 		*next = (struct program){prog, arg};
 		port->one_buffer = prog;
 		atomic_store_explicit(&xdp->program, prog ? next : NULL, memory_order_release);
 		err = workers_wait();
+		xdp->stuck = err;
 	}
 	pthread_mutex_unlock(&xdp->attaching);
 	return err;
@@ -88,11 +84,17 @@ static bool pad(struct ixdp_pkt *pkt) {
 	return true;
 }
 
+static void warn(struct ixdp_port *port, uint32_t verdict) {
+	if (!atomic_exchange(&port->xdp->warned, true))
+		ixdp_log(IXDP_LOG_WARNING, "%s: XDP program returned %u, no verdict: aborted",
+			 port->bus->name, verdict);
+}
+
 /* Runs the program over n frames; those that pass move to the front. Returns how many do. */
-static unsigned run(struct ixdp_port *port, const struct program *program, struct xdp_rx *rx,
-		    struct ixdp_xdp_buff *buff, struct ixdp_pkt *pkts, unsigned n,
-		    struct gathered *out) {
+static unsigned run(const struct program *program, struct xdp_rx *rx, struct ixdp_xdp_buff *buff,
+		    struct ixdp_pkt *pkts, unsigned n, struct gathered *out) {
 	unsigned passed = 0, dropped = 0, aborted = 0;
+	out->n_tx = out->n_redirect = out->n_done = 0;
 	for (unsigned i = 0; i < n; i++) {
 		struct ixdp_pkt pkt = pkts[i];
 		buff->buffer = ixdp_pkt_buffer(&pkt);
@@ -120,11 +122,7 @@ static unsigned run(struct ixdp_port *port, const struct program *program, struc
 			dropped++;
 			break;
 		default:
-			if (!atomic_exchange(&port->xdp->warned, true))
-				ixdp_log(
-				    IXDP_LOG_WARNING,
-				    "%s: XDP program returned %u, which is no verdict: aborted",
-				    port->bus->name, verdict);
+			warn(buff->port, verdict);
 			/* fall through */
 		case XDP_ABORTED:
 			aborted++;
@@ -137,40 +135,38 @@ static unsigned run(struct ixdp_port *port, const struct program *program, struc
 	return passed;
 }
 
-/* Sends n frames, frees what is not taken, and counts both. */
-static void send_or_free(struct ixdp_port *port, struct xdp *to, unsigned worker,
-			 const struct ixdp_pkt *pkts, unsigned n, uint64_t *sent, uint64_t *full) {
-	int taken = to ? xdp_queue_send(to, worker, pkts, n) : 0;
+/* Sends n frames, frees what is not taken, and counts both. to: NULL where nothing can be sent. */
+static void send_or_free(struct ixdp_xdp_buff *buff, struct xdp *to, const struct ixdp_pkt *pkts,
+			 unsigned n, uint64_t *sent, uint64_t *rest) {
+	int taken = to && to->n_queues ? xdp_queue_send(to, buff->worker, pkts, n) : 0;
 	if (taken < 0) taken = 0;
 	counter_add(sent, taken);
-	counter_add(full, n - taken);
-	if (unlikely((unsigned)taken < n)) ixdp_free(port->pool, pkts + taken, n - taken);
+	counter_add(rest, n - taken);
+	if (unlikely((unsigned)taken < n)) ixdp_free(buff->port->pool, pkts + taken, n - taken);
 }
 
-/* Where frames can be sent that are redirected there; or NULL, and where to count them. */
-static struct xdp *find_target(struct ixdp_xdp_stats *stats, struct ixdp_port *target,
-			       uint64_t **cause) {
-	struct xdp *xdp;
-	*cause = &stats->redirect_closed;
+/*
+ * Where frames can be sent that are redirected there, or NULL, and where to count those that are
+ * not sent. A buffer returns to the pool of the port that sends it, so that must be its own.
+ */
+static struct xdp *find_target(const struct ixdp_port *port, struct ixdp_port *target,
+			       struct ixdp_xdp_stats *stats, uint64_t **rest) {
+	*rest = &stats->redirect_closed;
 	if (!port_is_open(target)) return NULL;
-	xdp = __atomic_load_n(&target->xdp, __ATOMIC_ACQUIRE);
-	*cause = &stats->redirect_unprepared;
-	if (!xdp || xdp->n_queues == 0) return NULL;
-	*cause = &stats->redirect_down;
-	if (!port_sends(target)) return NULL;
-	*cause = &stats->redirect_full;
-	return xdp;
+	struct xdp *to = __atomic_load_n(&target->xdp, __ATOMIC_ACQUIRE);
+	*rest = &stats->redirect_unprepared;
+	if (!to || to->n_queues == 0 || target->pool != port->pool) return NULL;
+	*rest = port_sends(target) ? &stats->redirect_full : &stats->redirect_down;
+	return *rest == &stats->redirect_full ? to : NULL;
 }
 
 /* Redirected frames, one target after the other; each keeps its order. */
-static void redirect(struct ixdp_port *port, struct xdp_rx *rx, unsigned worker,
+static void redirect(struct ixdp_xdp_buff *buff, struct ixdp_xdp_stats *stats,
 		     struct gathered *out) {
-	struct ixdp_xdp_stats *stats = &rx->stats;
 	while (out->n_redirect > 0) {
 		struct ixdp_port *target = out->target[0];
 		struct ixdp_pkt batch[CHUNK];
 		unsigned n = 0, rest = 0;
-		uint64_t *cause;
 		for (unsigned i = 0; i < out->n_redirect; i++) {
 			if (out->target[i] == target) {
 				batch[n++] = out->redirect[i];
@@ -180,9 +176,10 @@ static void redirect(struct ixdp_port *port, struct xdp_rx *rx, unsigned worker,
 			}
 		}
 		out->n_redirect = rest;
-		struct xdp *to = find_target(stats, target, &cause);
-		send_or_free(port, to, worker, batch, n,
-			     target == port ? &stats->redirect_self : &stats->redirect, cause);
+		uint64_t *unsent,
+		    *sent = target == buff->port ? &stats->redirect_self : &stats->redirect;
+		struct xdp *to = find_target(buff->port, target, stats, &unsent);
+		send_or_free(buff, to, batch, n, sent, unsent);
 	}
 }
 
@@ -196,33 +193,32 @@ int ixdp_xdp_poll(struct ixdp_port *port, unsigned queue, unsigned worker, struc
 				 port->cfg.rx_queues);
 	struct xdp_rx *rx = &xdp->rx[queue];
 	struct ixdp_xdp_buff buff = {.port = port, .queue = queue, .worker = worker};
-	unsigned passed = 0;
+	unsigned passed = 0, want;
 	int got;
 	if (xdp->claims && atomic_flag_test_and_set_explicit(&rx->claimed, memory_order_acquire))
 		return 0;
 	worker_enter(worker);
 	do {
 		struct gathered out;
-		unsigned want = n < CHUNK ? n : CHUNK;
 		const struct program *program =
 		    atomic_load_explicit(&xdp->program, memory_order_acquire);
-		out.n_tx = out.n_redirect = out.n_done = 0;
+		want = min(n, CHUNK);
 		got = ixdp_rx(port, queue, pkts + passed, want);
 		if (got <= 0) break;
 		n -= got;
 		if (unlikely(!program)) {
-			counter_add(&rx->stats.pass, got);
-			passed += got;
-		} else {
-			passed += run(port, program, rx, &buff, pkts + passed, got, &out);
-			if (out.n_tx)
-				send_or_free(port, xdp->n_queues ? xdp : NULL, worker, out.tx,
-					     out.n_tx, &rx->stats.tx, &rx->stats.tx_full);
-			if (out.n_redirect) redirect(port, rx, worker, &out);
-			if (out.n_done) ixdp_free(port->pool, out.done, out.n_done);
+			for (unsigned end = passed + got; passed < end; passed++)
+				counter_add(&rx->stats.pass,
+					    !(pkts[passed].flags & IXDP_PKT_CONTD));
+			continue;
 		}
-		if ((unsigned)got < want) break;
-	} while (n > 0);
+		passed += run(program, rx, &buff, pkts + passed, got, &out);
+		if (out.n_tx)
+			send_or_free(&buff, xdp, out.tx, out.n_tx, &rx->stats.tx,
+				     &rx->stats.tx_full);
+		redirect(&buff, &rx->stats, &out);
+		ixdp_free(port->pool, out.done, out.n_done);
+	} while (n > 0 && (unsigned)got == want);
 	worker_leave(worker);
 	if (xdp->claims) atomic_flag_clear_explicit(&rx->claimed, memory_order_release);
 	return got < 0 && passed == 0 ? got : (int)passed;
@@ -233,7 +229,7 @@ int ixdp_xdp_xmit(struct ixdp_port *port, unsigned worker, const struct ixdp_pkt
 	if (worker >= workers_count() || flags & ~(unsigned)IXDP_XMIT_FLUSH)
 		return ixdp_fail(EINVAL, "%s: worker %u of %u, flags 0x%x: 0x%x at most",
 				 port->bus->name, worker, workers_count(), flags, IXDP_XMIT_FLUSH);
-	if (!port->xdp || port->xdp->n_queues == 0)
+	if (ixdp_xdp_queues(port) == 0)
 		return ixdp_fail(ENXIO, "%s: has no XDP TX queues", port->bus->name);
 	if (!port_sends(port))
 		return ixdp_fail(ENETDOWN, "%s: stopped or without link", port->bus->name);

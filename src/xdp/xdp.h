@@ -23,15 +23,16 @@ struct xdp_queue {
 	alignas(64) pthread_spinlock_t lock;
 	bool shared; /* decided by numbers that never change while the port is open */
 	struct tx_ring *ring;
-	uint64_t packets, locked, contended, yields; /* written by who may send */
+	uint64_t locked, contended, yields; /* written under the lock */
 };
 
 struct xdp {
 	struct program *_Atomic program; /* one of the two, the other is being replaced */
 	struct program programs[2];
 	pthread_mutex_t attaching;
-	atomic_bool warned; /* of a verdict that is none */
+	bool stuck;	    /* a worker stayed inside the program that was replaced last */
 	bool claims;	    /* there are more workers than RX queues */
+	atomic_bool warned; /* of a verdict that is none */
 	unsigned n_queues;
 	struct xdp_rx rx[IXDP_MAX_RX_QUEUES];
 	struct xdp_queue queues[IXDP_XDP_MAX_QUEUES];
@@ -49,10 +50,12 @@ bool worker_inside(void);
 
 /*
  * Waits until all workers that were inside have left once: what they could not find any more when
- * it was called they do not use any more. At most 10 s: -ETIMEDOUT with ixdp_error().
+ * it was called they do not use any more. 0; -ETIMEDOUT (after workers_wait_ms), -EDEADLK (called
+ * by a worker that is inside) or -ENOMEM with ixdp_error().
  */
 int workers_wait(void);
+extern unsigned workers_wait_ms;
 
 /* queue.c. Sends on the worker's queue: as tx_ring.send. */
 int xdp_queue_send(struct xdp *xdp, unsigned worker, const struct ixdp_pkt *pkts, unsigned n);
-void xdp_queues_init(struct ixdp_port *port, struct xdp *xdp, unsigned n, unsigned threads);
+void xdp_queues_init(struct ixdp_port *port, struct xdp *xdp, unsigned threads);
