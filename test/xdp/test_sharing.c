@@ -10,9 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "driver/regs.h"
 
@@ -333,46 +331,24 @@ static int with_queues(void **state) {
 	return 0;
 }
 
-static int run_with(unsigned n) {
-	static unsigned numbers[] = {1, 4, 63, 64};
+int main(int argc, char **argv) {
+	static unsigned numbers[] = {1, 4, 63, MAX_QUEUES};
 	struct CMUnitTest tests[8];
-	static char names[8][64];
-	threads = n;
-	if (ixdp_xdp_workers(n) != 0) return 1;
+	char names[8][64];
+	threads = argc == 2 ? strtoul(argv[1], NULL, 10) : 0;
+	if (threads > MAX_THREADS || ixdp_xdp_workers(threads) != 0) {
+		fprintf(stderr, "usage: %s WORKERS (1 to %d)\n", argv[0], MAX_THREADS);
+		return 2;
+	}
 	for (unsigned i = 0; i < 8; i++) {
-		snprintf(names[i], sizeof(names[i]), "%u workers, %u queues: %s", n, numbers[i / 2],
-			 i % 2 ? "traffic" : "mapping");
+		snprintf(names[i], sizeof(names[i]), "%s, %u XDP TX queues",
+			 i % 2 ? "every frame is sent once, whatever changes"
+			       : "workers spread evenly",
+			 numbers[i / 2]);
 		tests[i] = (struct CMUnitTest){names[i],
 					       i % 2 ? every_frame_is_sent_once_whatever_changes
 						     : workers_spread_evenly_by_every_path,
 					       with_queues, NULL, &numbers[i / 2]};
 	}
 	return cmocka_run_group_tests(tests, xdp_rig_setup, NULL);
-}
-
-/* This program again. */
-static void run_child(void **state) {
-	char number[16];
-	int status;
-	snprintf(number, sizeof(number), "%u", *(unsigned *)*state);
-	fflush(stdout);
-	pid_t pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		execl("/proc/self/exe", "test_sharing", number, NULL);
-		_exit(127);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
-int main(int argc, char **argv) {
-	static unsigned numbers[] = {1, 2, 63, 64, 65, 127, 128, 129, MAX_THREADS};
-	enum { N = sizeof(numbers) / sizeof(*numbers) };
-	struct CMUnitTest tests[N];
-	if (argc > 1) return run_with(strtoul(argv[1], NULL, 10));
-	for (unsigned i = 0; i < N; i++)
-		tests[i] =
-		    (struct CMUnitTest){"workers that share", run_child, NULL, NULL, &numbers[i]};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
