@@ -122,8 +122,11 @@ static volatile uint32_t *card_doorbell(struct ixdp_bus *bus, uint32_t reg) {
 	return &card.regs[reg / 4];
 }
 
-/* Ring memory is whole pages: what the rings do not need of it is nobody's. */
-static bool is_ring_memory(const struct dma_mem *mem) { return mem->size < DMA_HUGE_PAGE; }
+/*
+ * The pool is mapped first. Ring memory is whole pages: what the rings do not need of it is
+ * nobody's.
+ */
+static bool is_ring_memory(const struct dma_mem *mem) { return mem != card.mapped[0]; }
 
 static int card_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table) {
 	unsigned i = 0;
