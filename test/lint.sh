@@ -39,7 +39,7 @@ complain "src without softnic and regs.h has more than 3,500 lines" < <(
 # Arrows run one way: examples -> include; driver -> mem, bus; bus -> softnic.
 complain "an example sees the public API only" < <(
 	grep -rnE '#include .*(driver|mem|bus|softnic|base)/' examples)
-complain "the driver knows no software NIC" < <(grep -rnE '#include .*softnic' src/driver src/mem)
+complain "the driver knows no software NIC" < <(grep -rnE '#include .*softnic' src/driver src/mem src/xdp)
 complain "the software NIC knows regs.h of the driver, nothing else" < <(
 	grep -rnE '#include .*(driver|mem|bus)/' src/softnic | grep -v 'driver/regs\.h')
 complain "memory knows neither driver nor bus" < <(grep -rnE '#include .*(driver|bus)/' src/mem)
