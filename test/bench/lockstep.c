@@ -5,6 +5,7 @@
  */
 #include <ixdp/ixdp.h>
 
+#include "measure.h"
 #include "softnic/softnic.h"
 
 #include <getopt.h>
@@ -12,19 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 enum {
 	MAX_BATCH = 256,
-	RING = 512,	   /* the default of ixdp_config_init() */
-	GROUP = 2048,	   /* packets per sample: refill and reclaim in chunks of 32 level out */
-	PAYLOAD = 42,	   /* offset of the first byte behind Ethernet, IPv4 and UDP */
-	PROBE = 4096,	   /* multiplications, each of which needs the one before */
-	PROBE_LATENCY = 3, /* core cycles of one, on every x86 of the last ten years */
-	TIMER_SAMPLES = 101,
+	RING = 512,   /* the default of ixdp_config_init() */
+	GROUP = 2048, /* packets per sample: refill and reclaim in chunks of 32 level out */
+	PAYLOAD = 42, /* offset of the first byte behind Ethernet, IPv4 and UDP */
 };
 
 struct bench {
@@ -108,44 +102,6 @@ struct sample {
 	double probe;
 };
 
-#if defined(__x86_64__)
-static const char unit[] = "TSC cycles";
-
-/* Fences keep work from moving across the clock's reading, in either direction. */
-static inline uint64_t timer_start(void) {
-	uint64_t now;
-
-	_mm_lfence();
-	now = __rdtsc();
-	_mm_lfence();
-	return now;
-}
-
-static inline uint64_t timer_end(void) {
-	unsigned cpu;
-	uint64_t now = __rdtscp(&cpu);
-
-	_mm_lfence();
-	return now;
-}
-#else
-static const char unit[] = "ns";
-
-static inline uint64_t timer_start(void) {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-static inline uint64_t timer_end(void) { return timer_start(); }
-#endif
-
-static _Noreturn void fail(const char *what) {
-	fprintf(stderr, "lockstep: %s\n", what);
-	exit(1);
-}
-
 /* Steps the NIC until it has moved so many frames. */
 static void step(struct bench *b, unsigned frames) {
 	while (frames > 0) {
@@ -171,44 +127,9 @@ static uint64_t run_batch(struct bench *b, const struct mode *mode, unsigned bat
 	start = timer_start();
 	n = mode->calls(b, batch);
 	end = timer_end();
-	if (n != (int)batch) fail(n < 0 ? ixdp_error() : "the driver moved less than a batch");
+	if (n != (int)batch) fail("the driver moved less than a batch");
 	step(b, mode->sends * batch);
 	return end - start;
-}
-
-/* A fixed piece of arithmetic: slower than at other times when something else disturbs the core. */
-static double probe(void) {
-	uint64_t x = 3, start = timer_start();
-
-	for (int i = 0; i < PROBE; i++) {
-		x *= 0x9E3779B97F4A7C15;
-		__asm__ volatile("" : "+r"(x));
-	}
-	return (double)(timer_end() - start);
-}
-
-static int compare(const void *a, const void *b) {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Sorts values and returns the one in the middle. */
-static double median(double *values, unsigned n) {
-	qsort(values, n, sizeof(*values), compare);
-	return values[n / 2];
-}
-
-/* What two readings of the clock take when nothing lies between them. */
-static double timer_cost(void) {
-	double costs[TIMER_SAMPLES];
-
-	for (unsigned i = 0; i < TIMER_SAMPLES; i++) {
-		uint64_t start = timer_start();
-
-		costs[i] = (double)(timer_end() - start);
-	}
-	return median(costs, TIMER_SAMPLES);
 }
 
 static void run_group(struct bench *b, const struct mode *mode, unsigned batch,
@@ -224,13 +145,6 @@ static void run_group(struct bench *b, const struct mode *mode, unsigned batch,
 	after = probe();
 	out->cycles = ((double)sum - cost * GROUP / batch) / GROUP;
 	out->probe = before > after ? before : after;
-}
-
-static double clock_ns(void) {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
 /* Keeps the groups beside which the core was not slow; prints their median and minimum. */
@@ -259,7 +173,7 @@ static void report(const struct mode *mode, unsigned batch, const struct sample 
 /* benches: of the port without offloads, and of the one with. */
 static void measure(struct bench benches[2], unsigned rounds, bool json) {
 	struct sample *samples = calloc((size_t)MODES * BATCHES * rounds, sizeof(*samples));
-	double best = 0, start_ns = clock_ns(), ns_per_cycle;
+	double best = 0, start_ns = (double)clock_ns(CLOCK_MONOTONIC), ns_per_cycle;
 	uint64_t start = timer_start();
 	struct ixdp_pool_stats pool;
 
@@ -273,7 +187,8 @@ static void measure(struct bench benches[2], unsigned rounds, bool json) {
 			if (best == 0 || sample->probe < best) best = sample->probe;
 		}
 	}
-	ns_per_cycle = (clock_ns() - start_ns) / (double)(timer_end() - start);
+	ns_per_cycle =
+	    ((double)clock_ns(CLOCK_MONOTONIC) - start_ns) / (double)(timer_end() - start);
 
 	ixdp_pool_get_stats(benches[0].pool, &pool);
 	if (json)
@@ -292,11 +207,6 @@ static void measure(struct bench benches[2], unsigned rounds, bool json) {
 	free(samples);
 }
 
-static void print_log(enum ixdp_log_level level, const char *line, void *arg) {
-	(void)level, (void)arg;
-	fprintf(stderr, "lockstep: %s\n", line);
-}
-
 static void bench_open(struct bench *b, const char *name, unsigned offloads) {
 	struct ixdp_frame_config frame = {.size = IXDP_MIN_FRAME, .dst_mac = {2}, .src_mac = {2}};
 	struct ixdp_config cfg;
@@ -308,10 +218,10 @@ static void bench_open(struct bench *b, const char *name, unsigned offloads) {
 	struct ixdp_pool_config pool = {
 	    .buffers = ixdp_pool_needed(&cfg), .numa_node = -1, .ordinary_pages = true};
 
-	if (ixdp_pool_create(&b->pool, &pool) < 0) fail(ixdp_error());
+	if (ixdp_pool_create(&b->pool, &pool) < 0) fail("pool");
 	cfg.pool = b->pool;
 	snprintf(port, sizeof(port), "soft:%s", name);
-	if (ixdp_open(&b->port, port, &cfg) < 0) fail(ixdp_error());
+	if (ixdp_open(&b->port, port, &cfg) < 0) fail(port);
 	b->nic = softnic_find(name);
 	softnic_tap(b->nic, NULL, NULL);
 	ixdp_frame_write(&frame, 0, 0, b->frame);
@@ -330,18 +240,6 @@ static void usage(FILE *out) {
 	      "The second runs one of them, untimed, for callgrind. Modes: forward, tx, rx+drop,\n"
 	      "rx+hash, rx+flags, fwd+sums.\n",
 	      out);
-}
-
-static unsigned number(const char *option, const char *text, unsigned min, unsigned max) {
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end != '\0' || value < min || value > max) {
-		fprintf(stderr, "lockstep: --%s %s: not a number from %u to %u\n", option, text,
-			min, max);
-		exit(2);
-	}
-	return (unsigned)value;
 }
 
 static const struct mode *mode_by_name(const char *name) {
@@ -418,7 +316,7 @@ int main(int argc, char **argv) {
 	CPU_SET(sched_getcpu(), &cpu);
 	sched_setaffinity(0, sizeof(cpu), &cpu);
 
-	ixdp_log_set(print_log, NULL, IXDP_LOG_WARNING);
+	log_warnings();
 	softnic_set_stepped(true);
 	bench_open(&benches[0], "plain", 0);
 	bench_open(&benches[1], "offloads", IXDP_OFFLOAD_VLAN_STRIP | IXDP_OFFLOAD_CSUM);
