@@ -262,7 +262,8 @@ static void measure(const char *self, unsigned rounds, FILE *json) {
 	}
 	for (unsigned v = 0; v < VARIANTS; v++)
 		child_end(&children[v]);
-	printf("%s per packet, one thread, NIC stepped: median [minimum]\nmode     batch", unit);
+	printf("%s\n%s per packet, one thread, NIC stepped: median [minimum]\nmode     batch",
+	       BENCH_FLAGS, unit);
 	for (unsigned v = 0; v < VARIANTS; v++)
 		printf("  %15s", variants[v].name);
 	printf("\n");
