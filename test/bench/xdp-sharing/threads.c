@@ -248,12 +248,13 @@ static void add_up(struct bench *b, struct answer *a, const struct answer *befor
 	a->locked -= before->locked;
 	a->contended -= before->contended;
 	a->yields -= before->yields;
-	for (unsigned i = 0; i < b->q.threads; i++) {
+	for (unsigned i = 0, q = 0; i < b->q.threads; i++) {
 		struct worker *w = &b->workers[i];
 
 		packets += w->packets;
 		a->sends += w->sends;
-		if (i % b->queues + b->queues < b->q.threads) sends += w->sends;
+		if (q + b->queues < b->q.threads) sends += w->sends;
+		if (++q == b->queues) q = 0;
 	}
 	if (a->packets != packets) fail("queues have sent another number of packets than workers");
 	if (a->locked != sends) fail("a shared queue was not locked exactly once a batch");
