@@ -48,6 +48,7 @@ struct answer {
 	struct cost alone, all;
 	uint64_t packets, sends, locked, contended, yields; /* of all */
 	unsigned queues, shared;
+	bool huge_pages;
 };
 
 struct worker {
@@ -264,9 +265,10 @@ static void add_up(struct bench *b, struct answer *a, const struct answer *befor
 static void child(void) {
 	static struct bench b;
 	struct answer a, alone;
+	struct ixdp_pool_stats pool;
 	struct cost one, all;
 
-	log_warnings();
+	/* No warnings: that there are too few huge pages is in the report. */
 	if (!child_question(&b.q, sizeof(b.q))) return;
 	b.workers = calloc(b.q.threads, sizeof(*b.workers));
 	if (!b.workers) fail("out of memory");
@@ -278,6 +280,8 @@ static void child(void) {
 	add_up(&b, &a, &alone);
 	a.alone = one;
 	a.all = all;
+	ixdp_pool_get_stats(b.pool, &pool);
+	a.huge_pages = pool.huge_pages;
 	if (softnic_violations(b.nic) > 0) fail(softnic_last_violation(b.nic));
 	ixdp_close(b.port);
 	if (ixdp_pool_destroy(b.pool) < 0) fail("buffers");
@@ -329,17 +333,17 @@ static void report(const struct question *q, const struct answer *answers, unsig
 	    MIDDLE(all.cpu), MIDDLE(all.mean));
 	fprintf(json,
 		"\"packets\": %llu, \"batches\": %llu, \"locked\": %llu, \"contended\": %llu, "
-		"\"yields\": %llu, \"rounds\": %u}\n",
+		"\"yields\": %llu, \"rounds\": %u, \"huge_pages\": %s}\n",
 		(unsigned long long)sum.packets, (unsigned long long)sum.sends,
 		(unsigned long long)sum.locked, (unsigned long long)sum.contended,
-		(unsigned long long)sum.yields, n);
+		(unsigned long long)sum.yields, n, sum.huge_pages ? "true" : "false");
 }
 
 /* Blocks of a number of queues and a batch, as gnuplot likes them. */
 static void measure(unsigned rounds, unsigned ms, unsigned max_threads, FILE *json) {
 	struct answer *answers[CASES];
 	struct question questions[CASES];
-	unsigned n = 0;
+	unsigned n = 0, huge = 0;
 
 	for (unsigned c = 0; c < CASES; c++) {
 		struct question q = {.queues = queue_counts[c / (BATCHES * THREAD_COUNTS)],
@@ -353,6 +357,9 @@ static void measure(unsigned rounds, unsigned ms, unsigned max_threads, FILE *js
 	for (unsigned round = 0; round < rounds; round++)
 		for (unsigned c = 0; c < n; c++)
 			answers[c][round] = ask(&questions[c]);
+	for (unsigned c = 0; c < n; c++)
+		huge += answers[c][0].huge_pages;
+	printf("# huge pages in %u of %u configurations\n", huge, n);
 	printf("# %s per packet sent: alone: one thread; then all: median, mean of CPU time, mean "
 	       "of time\n# locks per packet; of 1000 locks those contended, and yields\n"
 	       "# queues threads batch shared    alone  median     cpu      time  locks/pkt "
