@@ -13,17 +13,6 @@
 /* A thread that holds the lock may be preempted, which a kernel's cannot: then let it run. */
 enum { LOCK_TRIES = 200 };
 
-void xdp_queues_init(struct ixdp_port *port, struct xdp *xdp, unsigned threads) {
-	xdp->n_queues = port->cfg.xdp_queues;
-	for (unsigned q = 0; q < xdp->n_queues; q++) {
-		struct xdp_queue *queue = &xdp->queues[q];
-		queue->ring = &port->tx[port->cfg.tx_queues + q];
-		queue->shared = q + xdp->n_queues < threads;
-		pthread_spin_init(&queue->lock, PTHREAD_PROCESS_PRIVATE);
-		if (queue->shared) tx_ring_locks(queue->ring);
-	}
-}
-
 static void lock(struct xdp_queue *queue) {
 	uint64_t tries = 0;
 	while (pthread_spin_trylock(&queue->lock) != 0)
@@ -36,14 +25,33 @@ static void lock(struct xdp_queue *queue) {
 	}
 }
 
-int xdp_queue_send(struct xdp *xdp, unsigned worker, const struct ixdp_pkt *pkts, unsigned n) {
-	struct xdp_queue *queue = &xdp->queues[worker % xdp->n_queues];
-	if (!queue->shared) return queue->ring->send(queue->ring, pkts, n);
+static int send_locked(struct xdp_queue *queue, const struct ixdp_pkt *pkts, unsigned n) {
 	lock(queue);
 	int sent = queue->ring->send(queue->ring, pkts, n);
 	tx_ring_own(queue->ring, false);
 	pthread_spin_unlock(&queue->lock);
 	return sent;
+}
+
+static int send_alone(struct xdp_queue *queue, const struct ixdp_pkt *pkts, unsigned n) {
+	return queue->ring->send(queue->ring, pkts, n);
+}
+
+void xdp_queues_init(struct ixdp_port *port, struct xdp *xdp, unsigned threads) {
+	xdp->n_queues = port->cfg.xdp_queues;
+	for (unsigned q = 0; q < xdp->n_queues; q++) {
+		struct xdp_queue *queue = &xdp->queues[q];
+		queue->ring = &port->tx[port->cfg.tx_queues + q];
+		queue->shared = q + xdp->n_queues < threads;
+		queue->send = queue->shared ? send_locked : send_alone;
+		pthread_spin_init(&queue->lock, PTHREAD_PROCESS_PRIVATE);
+		if (queue->shared) tx_ring_locks(queue->ring);
+	}
+}
+
+int xdp_queue_send(struct xdp *xdp, unsigned worker, const struct ixdp_pkt *pkts, unsigned n) {
+	struct xdp_queue *queue = &xdp->queues[worker % xdp->n_queues];
+	return queue->send(queue, pkts, n);
 }
 
 unsigned ixdp_xdp_queues(const struct ixdp_port *port) {

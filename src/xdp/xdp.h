@@ -21,7 +21,8 @@ struct xdp_rx {
 /* An XDP TX queue: a ring of the driver, shared or not. */
 struct xdp_queue {
 	alignas(64) pthread_spinlock_t lock;
-	bool shared; /* decided by numbers that never change while the port is open */
+	bool shared; /* decided by numbers that never change while the port is open; so is: */
+	int (*send)(struct xdp_queue *queue, const struct ixdp_pkt *pkts, unsigned n);
 	struct tx_ring *ring;
 	uint64_t locked, contended, yields; /* written under the lock */
 };
