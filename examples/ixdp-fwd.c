@@ -4,9 +4,11 @@
  *
  *     ixdp-fwd 0000:03:00.0 0000:03:00.1
  *     ixdp-fwd --duration 5 soft:a,peer=gen soft:b,peer=gen
+ *
+ * With --threads it is another one: an XDP program redirects, in workers as those of ixdp-xdp.
  */
 #include "common/elements.h"
-#include "common/run.h"
+#include "common/workers.h"
 
 #include <stdlib.h>
 
@@ -91,6 +93,8 @@ static unsigned make_paths(struct run *run, struct path *paths) {
 	return n;
 }
 
+enum { KEY_THREADS = 0x200 };
+
 struct arguments {
 	struct options common;
 	char *names[REPORT_MAX_PORTS];
@@ -105,6 +109,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &args->common;
 		return 0;
+	case KEY_THREADS:
+		args->common.threads = options_number("--threads", arg, 1, WORKERS_MAX);
+		return 0;
 	case ARGP_KEY_ARG:
 		if (args->n_names == REPORT_MAX_PORTS)
 			options_usage("%s: a third device; it takes two at most", arg);
@@ -114,14 +121,27 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 		for (unsigned i = 0; i < REPORT_MAX_PORTS; i++)
 			args->names[args->n_names++] = software_ports[i];
 		return 0;
+	case ARGP_KEY_END:
+		if (args->common.threads && args->common.config.tx_queues > IXDP_XDP_MAX_QUEUES)
+			options_usage("--tx-queues %u: with --threads there are at most %d",
+				      args->common.config.tx_queues, IXDP_XDP_MAX_QUEUES);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
 int main(int argc, char **argv) {
+	static const struct argp_option options[] = {
+	    {"threads", KEY_THREADS, "N", 0,
+	     "Forward in N threads, 1 to 1024, by an XDP program that redirects; --tx-queues are "
+	     "then shared (one thread, without XDP)",
+	     1},
+	    {0},
+	};
 	static const struct argp_child children[] = {{.argp = &options_argp}, {0}};
 	static const struct argp argp = {
+	    .options = options,
 	    .parser = parse_option,
 	    .children = children,
 	    .args_doc = "[DEV [DEV]]",
@@ -137,10 +157,17 @@ int main(int argc, char **argv) {
 	};
 	static struct path paths[REPORT_MAX_PORTS * IXDP_MAX_RX_QUEUES];
 	struct arguments args = {0};
+	static struct workers workers;
 	static struct run run;
 
 	options_parse(&argp, argc, argv, &args);
+	if (args.common.threads) {
+		/* As many as RX queues: workers of one then share one, and flows stay in order. */
+		args.common.config.xdp_queues = args.common.config.tx_queues;
+		args.common.config.tx_queues = 0;
+	}
 	if (run_open(&run, &args.common, args.names, args.n_names)) return EXIT_FAILURE;
+	if (args.common.threads) return workers_main(&workers, &run, WORKERS_REDIRECT);
 	/* What is for a port without link waits in its ring, which may fill up. */
 	run_begin(&run);
 	forward_all(&run, paths, make_paths(&run, paths));

@@ -17,6 +17,7 @@ struct options {
 	uint64_t count;		   /* frames; 0: no limit */
 	unsigned batch;		   /* array elements per call: room for a frame of the MTU */
 	struct ixdp_config config; /* for every port */
+	unsigned threads;	   /* workers of ports that are opened for XDP; 0: they are not */
 	bool pin;		   /* keep the worker on these CPUs */
 	cpu_set_t cpus;
 	bool json;

@@ -144,8 +144,9 @@ static void add_counters(struct json_object *object, const struct report_sample 
 	}
 }
 
-static void print_json(const struct report *report, const char *port,
-		       const struct report_sample *sample, double t, double dt, bool final) {
+static void print_json(const struct report *report, unsigned i, const struct report_sample *sample,
+		       double t, double dt, bool final) {
+	const char *port = ixdp_port_name(report->ports[i].port);
 	struct json_object *object = json_object_new_object();
 	const struct rates rate = rates(sample, dt);
 
@@ -162,12 +163,14 @@ static void print_json(const struct report *report, const char *port,
 	add_counters(object, sample, WIRE_TX_PACKETS, RX_CORRUPT);
 	if (report->requested_mpps >= 0)
 		add_double(object, "requested_mpps", report->requested_mpps);
+	if (report->more) report->more(report->arg, i, object, final);
 	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
 	json_object_put(object);
 }
 
-static void print_row(struct report *report, const char *port, const struct report_sample *sample,
+static void print_row(struct report *report, unsigned i, const struct report_sample *sample,
 		      double t, double dt) {
+	const char *port = ixdp_port_name(report->ports[i].port);
 	const struct rates rate = rates(sample, dt);
 
 	if (!report->headed) {
@@ -182,10 +185,12 @@ static void print_row(struct report *report, const char *port, const struct repo
 		printf("%u Mbit/s\n", sample->link);
 	else
 		puts("down");
+	if (report->more) report->more(report->arg, i, NULL, false);
 }
 
-static void print_total(const struct report *report, const char *port,
-			const struct report_sample *sample, double t) {
+static void print_total(const struct report *report, unsigned i, const struct report_sample *sample,
+			double t) {
+	const char *port = ixdp_port_name(report->ports[i].port);
 	const struct rates rate = rates(sample, t);
 	const int64_t *n = sample->n;
 
@@ -194,13 +199,14 @@ static void print_total(const struct report *report, const char *port,
 	       port, t, n[RX_PACKETS], rate.rx_mpps, n[RX_DROPPED], n[TX_PACKETS], rate.tx_mpps,
 	       n[TX_DROPPED]);
 	if (report->requested_mpps >= 0) printf("; requested %.3f Mpps", report->requested_mpps);
-	for (unsigned i = CAPTURED; i < COUNTERS; i++) {
-		const bool follows = sample->shown & 1u << (i - 1) && i != CAPTURED && i != RX_LOST;
+	for (unsigned c = CAPTURED; c < COUNTERS; c++) {
+		const bool follows = sample->shown & 1u << (c - 1) && c != CAPTURED && c != RX_LOST;
 
-		if (sample->shown & 1u << i)
-			printf("%s%s %" PRId64, follows ? ", " : "; ", counter_names[i], n[i]);
+		if (sample->shown & 1u << c)
+			printf("%s%s %" PRId64, follows ? ", " : "; ", counter_names[c], n[c]);
 	}
 	putchar('\n');
+	if (report->more) report->more(report->arg, i, NULL, true);
 }
 
 int report_flush(void) {
@@ -227,7 +233,6 @@ int report_interval(struct report *report, double t) {
 	report->skipped += skip;
 	for (unsigned i = 0; i < report->n_ports; i++) {
 		struct report_port *port = &report->ports[i];
-		const char *name = ixdp_port_name(port->port);
 		struct report_sample now;
 
 		/* Skipped or not: counters of the NIC must be read, capture files be written. */
@@ -236,9 +241,9 @@ int report_interval(struct report *report, double t) {
 		const struct report_sample diff = difference(&now, &port->last);
 
 		if (report->json)
-			print_json(report, name, &diff, t, dt, false);
+			print_json(report, i, &diff, t, dt, false);
 		else
-			print_row(report, name, &diff, t, dt);
+			print_row(report, i, &diff, t, dt);
 		port->last = now;
 	}
 	if (skip) return 0;
@@ -256,7 +261,6 @@ int report_totals(struct report *report, double t) {
 		    report->skipped);
 	for (unsigned i = 0; i < report->n_ports; i++) {
 		struct report_port *port = &report->ports[i];
-		const char *name = ixdp_port_name(port->port);
 		struct report_sample now;
 
 		if (take_sample(report, port, true, &now)) {
@@ -266,10 +270,10 @@ int report_totals(struct report *report, double t) {
 		const struct report_sample diff = difference(&now, &port->last);
 
 		if (report->json) {
-			print_json(report, name, &diff, t, t - report->t, false);
-			print_json(report, name, &now, t, t, true);
+			print_json(report, i, &diff, t, t - report->t, false);
+			print_json(report, i, &now, t, t, true);
 		} else {
-			print_total(report, name, &now, t);
+			print_total(report, i, &now, t);
 		}
 	}
 	return report_flush() ? -EIO : gone;

@@ -6,6 +6,8 @@
 
 enum { REPORT_MAX_PORTS = 2 };
 
+struct json_object;
+
 /* Everything that is counted, totals since open. counter_names in report.c names them as JSON does.
  */
 enum counter {
@@ -55,6 +57,11 @@ struct report {
 	unsigned skipped;      /* intervals that were not printed */
 	/* The program's own counters; totals: the run is over. NULL: none. */
 	void (*sample)(void *arg, struct report_sample *sample, bool totals);
+	/*
+	 * More about port i, behind its line, or as members of its object if there is one: since
+	 * the last call for an interval, or since the beginning. NULL: none.
+	 */
+	void (*more)(void *arg, unsigned i, struct json_object *object, bool totals);
 	void *arg;
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <ixdp/xdp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,13 @@ static void close_ports(struct run *run) {
 		ixdp_close(run->report.ports[--run->report.n_ports].port);
 }
 
+static int open_port(const struct options *opts, const char *name, struct ixdp_port **port) {
+	if (!opts->threads) return ixdp_open(port, name, &opts->config);
+	const int err = ixdp_xdp_workers(opts->threads);
+
+	return err ? err : ixdp_xdp_open(port, name, &opts->config);
+}
+
 int run_open(struct run *run, const struct options *opts, char *const *names, unsigned n) {
 	*run = (struct run){
 	    .opts = opts,
@@ -78,7 +86,7 @@ int run_open(struct run *run, const struct options *opts, char *const *names, un
 	if (err) return err;
 	catch_signals();
 	for (unsigned i = 0; i < n; i++) {
-		err = ixdp_open(&run->report.ports[i].port, names[i], &opts->config);
+		err = open_port(opts, names[i], &run->report.ports[i].port);
 		if (err) {
 			report_error("%s", ixdp_error());
 			close_ports(run);
