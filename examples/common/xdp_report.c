@@ -83,11 +83,11 @@ static void add(struct json_object *object, const char *name, uint64_t value) {
 }
 
 static struct json_object *add_to(struct json_object *array, unsigned queue) {
-	struct json_object *object = json_object_new_object();
+	struct json_object *entry = json_object_new_object();
 
-	json_object_array_add(array, object);
-	add(object, "queue", queue);
-	return object;
+	json_object_array_add(array, entry);
+	add(entry, "queue", queue);
+	return entry;
 }
 
 static void add_json(struct xdp_report *xdp, unsigned i, struct json_object *object, bool totals) {
