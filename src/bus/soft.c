@@ -30,22 +30,26 @@ static uint64_t iova_for(const uint8_t *addr) {
 	return translate ? translate((uintptr_t)addr) : (uintptr_t)addr;
 }
 
-/* What is in one piece for the NIC goes with its first page. */
+/* How much of mem, from offset `at` on, is contiguous for the NIC. */
+static size_t piece(const struct dma_mem *mem, size_t at) {
+	size_t rest = mem->size - at;
+	return translate && rest > DMA_HUGE_PAGE ? DMA_HUGE_PAGE : rest;
+}
+
 static void soft_dma_unmap(struct ixdp_bus *bus, struct dma_mem *mem) {
-	for (size_t at = 0; at < mem->size; at += DMA_HUGE_PAGE)
-		softnic_dma_unmap(bus->nic, iova_for(mem->addr + at), DMA_HUGE_PAGE);
+	for (size_t at = 0; at < mem->size; at += piece(mem, at))
+		softnic_dma_unmap(bus->nic, iova_for(mem->addr + at), piece(mem, at));
 }
 
 /* A test's addresses take the place of physical ones. */
 static int soft_dma_map(struct ixdp_bus *bus, struct dma_mem *mem, struct iova_table *table) {
-	size_t step = translate ? DMA_HUGE_PAGE : mem->size, pages = mem->size / DMA_HUGE_PAGE + 1;
+	size_t pages = mem->size / DMA_HUGE_PAGE + 1;
 	int err = 0;
 	if (translate && !mem->phys && !(mem->phys = calloc(pages, sizeof(*mem->phys))))
 		return ixdp_fail(ENOMEM, "%s: out of memory", bus->name);
-	for (size_t at = 0; !err && at < mem->size; at += step) {
+	for (size_t at = 0; !err && at < mem->size; at += piece(mem, at)) {
 		uint8_t *addr = mem->addr + at;
-		size_t rest = mem->size - at;
-		err = softnic_dma_map(bus->nic, addr, rest < step ? rest : step, iova_for(addr));
+		err = softnic_dma_map(bus->nic, addr, piece(mem, at), iova_for(addr));
 		if (translate) mem->phys[at / DMA_HUGE_PAGE] = iova_for(addr) - (uintptr_t)addr;
 	}
 	if (err) soft_dma_unmap(bus, mem);

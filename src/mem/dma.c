@@ -230,16 +230,17 @@ static int map_huge(struct dma_mem *mem) {
 }
 
 /* Only the CPU and software ports see these, so any node is as good. */
-static int map_ordinary(struct dma_mem *mem) {
+static int map_ordinary(struct dma_mem *mem, size_t size) {
 	static atomic_flag warned = ATOMIC_FLAG_INIT;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	if (!atomic_flag_test_and_set(&warned))
 		ixdp_log(IXDP_LOG_WARNING, "ordinary pages instead of huge ones: %s", ixdp_error());
-	mem->huge = false;
-	*mem->path = '\0';
-	mem->addr = mmap(NULL, mem->size, PROT_READ | PROT_WRITE,
+	size = (size + page - 1) / page * page;
+	*mem = (struct dma_mem){.size = size, .numa_node = mem->numa_node};
+	mem->addr = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (mem->addr != MAP_FAILED) return 0;
-	return ixdp_fail(ENOMEM, "cannot map %zu bytes: %m", mem->size);
+	return ixdp_fail(ENOMEM, "cannot map %zu bytes: %m", size);
 }
 
 int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary) {
@@ -253,7 +254,7 @@ int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary) {
 	made->huge = true;
 	made->numa_node = numa_node;
 	int err = map_huge(made);
-	if (err && ordinary) err = map_ordinary(made);
+	if (err && ordinary) err = map_ordinary(made, size);
 	if (err)
 		free(made);
 	else

@@ -18,7 +18,7 @@ enum { DMA_HUGE_PAGE = 2 * 1024 * 1024 };
 
 struct dma_mem {
 	uint8_t *addr; /* zeroed; aligned to DMA_HUGE_PAGE if huge, else to a page */
-	size_t size;   /* bytes, rounded up to multiples of DMA_HUGE_PAGE */
+	size_t size;   /* bytes, rounded up to whole pages */
 	bool huge;
 	int numa_node;	/* as asked for: -1 anywhere */
 	char path[256]; /* the file; empty for ordinary pages */

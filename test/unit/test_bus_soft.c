@@ -149,6 +149,19 @@ static void device_addresses_are_virtual_ones(void **state) {
 	bus->ops->dma_unmap(bus, &ring);
 }
 
+/* Ordinary memory may be less than a huge page, and other memory begin right behind it. */
+static void unmapping_ends_where_the_memory_ends(void **state) {
+	struct dma_mem before = {.addr = frames.addr - 4096, .size = 4096};
+	struct iova_table table;
+
+	(void)state;
+	assert_int_equal(bus->ops->dma_map(bus, &before, &table), 0);
+	assert_int_equal(bus->ops->dma_map(bus, &frames, &table), 0);
+	bus->ops->dma_unmap(bus, &before);
+	assert_true(bus->ops->dma_map(bus, &frames, &table) < 0);
+	bus->ops->dma_unmap(bus, &frames);
+}
+
 /* Whatever the queues say, command register bit 2 decides. */
 static void nothing_moves_without_bus_mastering(void **state) {
 	struct iova_table table;
@@ -227,6 +240,7 @@ int main(void) {
 	    TEST(bus_is_the_software_nic_of_that_name),
 	    TEST(time_is_the_model_s),
 	    TEST(device_addresses_are_virtual_ones),
+	    TEST(unmapping_ends_where_the_memory_ends),
 	    TEST(nothing_moves_without_bus_mastering),
 	    TEST(device_addresses_go_backwards),
 	    TEST(mapping_that_fails_half_way_leaves_nothing),
