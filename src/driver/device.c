@@ -37,29 +37,24 @@ int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsi
 		if (value == UINT32_MAX && reg_read(port, REG_STATUS) == UINT32_MAX)
 			return ixdp_fail(ENODEV, "%s: device has gone while waiting for %s",
 					 port->bus->name, what);
-		if (late)
-			return ixdp_fail(
-			    ETIMEDOUT,
-			    "%s: %s (register 0x%05x, bits 0x%08x) is still %s after %u ms",
-			    port->bus->name, what, reg, mask, set ? "clear" : "set",
-			    timeout_us / 1000);
+		if (late) break;
 		/* Looks once more after the deadline: we may have been preempted before it. */
 		late = ops->now_ns(port->bus) >= deadline;
-		delay_us(port, timeout_us < 1000 ? 10 : 100);
+		delay_us(port, 100);
 	}
+	return ixdp_fail(ETIMEDOUT, "%s: %s (register 0x%05x, bits 0x%08x) is still %s after %u ms",
+			 port->bus->name, what, reg, mask, set ? "clear" : "set",
+			 timeout_us / 1000);
 }
 
 /* Section 4.6.3.1. The bits of all vectors; EIMC alone holds the first 31 of them. */
 static void interrupts_off(struct ixdp_port *port) {
 	reg_write(port, REG_EIMC, EIMC_ALL);
-	for (unsigned i = 0; i < REG_EIMC_EX_COUNT; i++)
-		reg_write(port, REG_N(EIMC_EX, i), EIMC_EX_ALL);
+	reg_write(port, REG_N(EIMC_EX, 0), EIMC_EX_ALL);
+	reg_write(port, REG_N(EIMC_EX, 1), EIMC_EX_ALL);
 }
 
-/*
- * All queues, not only ours: an earlier user may have left others on. The NIC clears ENABLE when it
- * has finished its write-backs (sections 4.6.7.1.2 and 4.6.8.1); the bit is the same in all.
- */
+/* All queues: an earlier user may have left others on. ENABLE clears after all write-backs. */
 static int queues_off(struct ixdp_port *port) {
 	static const uint32_t first[] = {REG_RXDCTL, REG_RXDCTL_HIGH, REG_TXDCTL,
 					 REG_N(TXDCTL, 64)};
@@ -71,15 +66,11 @@ static int queues_off(struct ixdp_port *port) {
 		err = reg_wait(port, reg, RXDCTL_ENABLE, false, 10000,
 			       i < 128 ? "RXDCTL.ENABLE" : "TXDCTL.ENABLE");
 	}
-	/* Section 4.6.7.1.2: about 100 us more before the memory may be used for anything else. */
-	delay_us(port, 100);
+	delay_us(port, 100); /* more, before the memory has another use: 4.6.7.1.2 (TX: 4.6.8.1) */
 	return err;
 }
 
-/*
- * Master disable, section 5.2.5.3.2: the NIC finishes what it asked of memory and asks no more.
- * Returns false when it does not get there, which needs the second reset.
- */
+/* Section 5.2.5.3.2: it finishes what it asked of memory and asks no more. False: it does not. */
 static bool master_disable(struct ixdp_port *port) {
 	reg_set(port, REG_CTRL, CTRL_MASTER_DISABLE);
 	if (reg_wait(port, REG_STATUS, STATUS_MASTER_ENABLE, false, 80000,
@@ -88,10 +79,7 @@ static bool master_disable(struct ixdp_port *port) {
 
 	ixdp_log(IXDP_LOG_WARNING, "%s; transactions are %spending; flushing and resetting twice",
 		 ixdp_error(), port->bus->ops->transactions_pending(port->bus) ? "" : "not ");
-	/*
-	 * Flow control or a dead link may hold packets back that hold the requests back. Looped
-	 * back and not received they go away, section 5.2.5.3.2.
-	 */
+	/* Packets that flow control or a dead link holds back go away when looped back. */
 	reg_set(port, REG_HLREG0, HLREG0_LPBK);
 	reg_clear(port, REG_RXCTRL, RXCTRL_RXEN);
 	reg_set(port, REG_GCR_EXT, GCR_EXT_BUFFERS_CLEAR);
@@ -101,20 +89,14 @@ static bool master_disable(struct ixdp_port *port) {
 	return false;
 }
 
-/*
- * Section 4.2.1.6.1, software reset.
- * CHOICE: RST rather than LRST, which resets the link too and would cut off a management
- * controller that shares it.
- */
+/* Section 4.2.1.6.1. CHOICE: RST, as LRST cuts a management controller's link off too. */
 static int software_reset(struct ixdp_port *port) {
 	reg_set(port, REG_CTRL, CTRL_RST);
 	/* Section 8.2.3.1.1: touch nothing for 1 ms, not even to look. */
 	delay_us(port, 1000);
 
 	int err = reg_wait(port, REG_CTRL, CTRL_RST, false, 100000, "CTRL.RST");
-
-	/* Section 4.6.3.2: 10 ms more for a smooth start. */
-	delay_us(port, 10000);
+	delay_us(port, 10000); /* for a smooth start, section 4.6.3.2 */
 	return err;
 }
 
@@ -152,56 +134,48 @@ static int wait_ready(struct ixdp_port *port) {
 	return reg_wait(port, REG_RDRXCTL, RDRXCTL_DMAIDONE, true, 500000, "RDRXCTL.DMAIDONE");
 }
 
-#define CLEAR_TABLE(port, name)                                                                    \
-	for (unsigned i = 0; i < REG_##name##_COUNT; i++)                                          \
-	reg_write(port, REG_N(name, i), 0)
+/* An array of n registers: a value for the first, 0 for the others. */
+static void write_array(struct ixdp_port *port, uint32_t reg, unsigned n, uint32_t value) {
+	for (unsigned i = 0; i < n; i++)
+		reg_write(port, reg + 4 * i, i == 0 ? value : 0);
+}
 
 /* Filters that ixdp does not use: undefined after reset, sections 8.2.3.7 and 8.2.3.27. */
 static void clear_tables(struct ixdp_port *port) {
-	CLEAR_TABLE(port, UTA);
-	CLEAR_TABLE(port, VLVF);
-	CLEAR_TABLE(port, VLVFB);
-	CLEAR_TABLE(port, MPSAR);
-	CLEAR_TABLE(port, FTQF);
+	write_array(port, REG_UTA, REG_UTA_COUNT, 0);
+	write_array(port, REG_VLVF, REG_VLVF_COUNT, 0);
+	write_array(port, REG_VLVFB, REG_VLVFB_COUNT, 0);
+	write_array(port, REG_MPSAR, REG_MPSAR_COUNT, 0);
+	write_array(port, REG_FTQF, REG_FTQF_COUNT, 0);
 }
 
-/* A packet buffer register array: all in the first, nothing in the other seven. */
-static void first_of_eight(struct ixdp_port *port, uint32_t reg, uint32_t value) {
-	for (unsigned i = 0; i < 8; i++)
-		reg_write(port, reg + 4 * i, i == 0 ? value : 0);
+/* Where a ring is; the registers from RDBAL on are like those from TDBAL on. It is empty. */
+static void init_ring(struct ixdp_port *port, uint32_t reg, const struct desc *desc, unsigned n) {
+	uint64_t base = iova_of(&port->ring_iova, desc);
+	reg_write(port, reg, base & UINT32_MAX);
+	reg_write(port, reg + REG_RDBAH - REG_RDBAL, base >> 32);
+	reg_write(port, reg + REG_RDLEN - REG_RDBAL, n * sizeof(*desc));
+	reg_write(port, reg + REG_RDH - REG_RDBAL, 0);
+	reg_write(port, reg + REG_RDT - REG_RDBAL, 0);
 }
 
 /* Section 4.6.7.1.1: one queue's registers, then on, and only then buffers and tail. */
 static int init_rx_queue(struct ixdp_port *port, unsigned q) {
-	struct rx_ring *ring = &port->rx[q];
-	uint64_t base = iova_of(&port->ring_iova, ring->desc);
-	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
-	reg_write(port, REG_N(RDBAL, q), base & UINT32_MAX);
-	reg_write(port, REG_N(RDBAH, q), base >> 32);
-	reg_write(port, REG_N(RDLEN, q), size);
-	reg_write(port, REG_N(RDH, q), 0);
-	reg_write(port, REG_N(RDT, q), 0);
-	/*
-	 * DROP_EN: without it a queue that nobody serves stops all others. But what is dropped here
-	 * does not fill the packet buffer, and so would never make the peer pause.
-	 */
+	init_ring(port, REG_N(RDBAL, q), port->rx[q].desc, port->rx[q].mask + 1);
+	/* Without DROP_EN a queue that nobody serves stops all; with it the peer never pauses. */
 	reg_write(port, REG_N(SRRCTL, q),
 		  FIELD(SRRCTL_BSIZEPKT, IXDP_DATA_SIZE / 1024) |
 		      FIELD(SRRCTL_DESCTYPE, SRRCTL_DESCTYPE_ADVANCED) |
 		      (port->cfg.pause & IXDP_PAUSE_TX ? 0 : SRRCTL_DROP_EN));
 	/* UNCLEAR: reserved, set after reset, and payload is damaged on some hosts unless clear. */
 	reg_clear(port, REG_N(DCA_RXCTRL, q), DCA_RXCTRL_MUST_BE_0);
-
 	bool strip = port->cfg.offloads & IXDP_OFFLOAD_VLAN_STRIP;
 	reg_set(port, REG_N(RXDCTL, q), RXDCTL_ENABLE | (strip ? RXDCTL_VME : 0));
 	int err = reg_wait(port, REG_N(RXDCTL, q), RXDCTL_ENABLE, true, 10000, "RXDCTL.ENABLE");
-	return err ? err : rx_ring_fill(ring);
+	return err ? err : rx_ring_fill(&port->rx[q]);
 }
 
-/*
- * The receive path as the datasheet lets it be stopped and started without cutting a packet in two:
- * hold it in front of the security block, switch, let go. Section 4.6.7 and 8.2.3.12.5.
- */
+/* Cuts no packet in two: held in front of the security block, sections 4.6.7 and 8.2.3.12.5. */
 static int rx_enable(struct ixdp_port *port, bool on) {
 	reg_set(port, REG_SECRXCTRL, SECRXCTRL_RX_DIS);
 	int err = reg_wait(port, REG_SECRXSTAT, SECRXSTAT_RDY, true, 40000, "SECRXSTAT.RDY");
@@ -223,17 +197,17 @@ static int init_rx(struct ixdp_port *port) {
 	filters_write(port);
 	rss_write(port);
 
-	/* CRC is stripped in two places, which must agree (section 8.2.3.22.8). */
-	reg_set(port, REG_HLREG0, HLREG0_RXCRCSTRP);
+	/* JUMBOEN: MAXFRS counts. CRC is stripped in two places, which must agree (8.2.3.22.8). */
+	reg_set(port, REG_HLREG0, HLREG0_RXCRCSTRP | HLREG0_JUMBOEN);
 	uint32_t rdrxctl = reg_read(port, REG_RDRXCTL) & ~(uint32_t)RDRXCTL_RSCFRSTSIZE;
 	/* The other two: section 8.2.3.8.8 wants them set, and RSCFRSTSIZE 0, by software. */
 	reg_write(port, REG_RDRXCTL,
 		  rdrxctl | RDRXCTL_CRCSTRIP | RDRXCTL_RSCACKC | RDRXCTL_FCOE_WRFIX);
 
-	/* With header and FCS; VLAN tags come on top. MAXFRS counts with JUMBOEN only. */
+	/* With header and FCS; VLAN tags come on top. */
 	reg_write(port, REG_MAXFRS, FIELD(MAXFRS_MFS, port->cfg.mtu + 14 + 4));
-	reg_set(port, REG_HLREG0, HLREG0_JUMBOEN);
-	first_of_eight(port, REG_RXPBSIZE, FIELD(RXPBSIZE_SIZE, RX_PACKET_BUFFER_KB));
+	write_array(port, REG_RXPBSIZE, REG_RXPBSIZE_COUNT,
+		    FIELD(RXPBSIZE_SIZE, RX_PACKET_BUFFER_KB));
 
 	/* Snooping stays on for all that the NIC writes: buffers are in our caches. */
 	reg_set(port, REG_CTRL_EXT, CTRL_EXT_NS_DIS);
@@ -246,17 +220,9 @@ static int init_rx(struct ixdp_port *port) {
 
 /* Section 4.6.8.1. */
 static int init_tx_queue(struct ixdp_port *port, unsigned q) {
-	struct tx_ring *ring = &port->tx[q];
-	uint64_t base = iova_of(&port->ring_iova, ring->desc);
-	uint32_t size = (ring->mask + 1) * sizeof(struct desc);
-	reg_write(port, REG_N(TDBAL, q), base & UINT32_MAX);
-	reg_write(port, REG_N(TDBAH, q), base >> 32);
-	reg_write(port, REG_N(TDLEN, q), size);
-	reg_write(port, REG_N(TDH, q), 0);
-	reg_write(port, REG_N(TDT, q), 0);
+	init_ring(port, REG_N(TDBAL, q), port->tx[q].desc, port->tx[q].mask + 1);
 	/* Relaxed ordering would let DD of a later descriptor overtake an earlier one's. */
 	reg_clear(port, REG_N(DCA_TXCTRL, q), DCA_TXCTRL_DESC_WB_RO);
-
 	reg_write(port, REG_N(TXDCTL, q),
 		  FIELD(TXDCTL_PTHRESH, TX_PTHRESH) | FIELD(TXDCTL_HTHRESH, TX_HTHRESH) |
 		      TXDCTL_ENABLE);
@@ -277,9 +243,11 @@ static int init_tx(struct ixdp_port *port) {
 	reg_set(port, REG_RTTDCS, RTTDCS_ARBDIS);
 	reg_write(port, REG_MTQC,
 		  many ? MTQC_RT_ENA | FIELD(MTQC_NUM_TC_OR_Q, MTQC_4_TCS_128_QUEUES) : 0);
-	first_of_eight(port, REG_TXPBSIZE, FIELD(TXPBSIZE_SIZE, TX_PACKET_BUFFER_KB));
-	first_of_eight(port, REG_TXPBTHRESH,
-		       FIELD(TXPBTHRESH_THRESH, TX_PACKET_BUFFER_KB - TXPBTHRESH_DISTANCE_KB));
+	write_array(port, REG_TXPBSIZE, REG_TXPBSIZE_COUNT,
+		    FIELD(TXPBSIZE_SIZE, TX_PACKET_BUFFER_KB));
+	write_array(port, REG_TXPBTHRESH, REG_TXPBTHRESH_COUNT,
+
+		    FIELD(TXPBTHRESH_THRESH, TX_PACKET_BUFFER_KB - TXPBTHRESH_DISTANCE_KB));
 	/* Section 8.2.3.9.1: all it can have, as there is no DCB to divide it. */
 	reg_write(port, REG_DTXMXSZRQ, DTXMXSZRQ_MAX_BYTES);
 	reg_clear(port, REG_RTTDCS, RTTDCS_ARBDIS);

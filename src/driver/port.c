@@ -38,6 +38,11 @@ bool port_sends(const struct ixdp_port *port) {
 	       !__atomic_load_n(&port->no_link, __ATOMIC_RELAXED);
 }
 
+int port_no_queue(const struct ixdp_port *port, const char *kind, unsigned queue, unsigned have) {
+	return ixdp_fail(EINVAL, "%s: no %s queue %u, the port has %u", port->bus->name, kind,
+			 queue, have);
+}
+
 void ixdp_config_init(struct ixdp_config *cfg) {
 	*cfg = (struct ixdp_config){.rx_queues = 1,
 				    .tx_queues = 1,
@@ -54,40 +59,33 @@ unsigned ixdp_pool_needed(const struct ixdp_config *cfg) {
 	       threads * BUFFERS_PER_THREAD;
 }
 
-static int check_ring(const char *name, const char *which, unsigned size) {
-	if (size >= IXDP_MIN_RING && size <= IXDP_MAX_RING && (size & (size - 1)) == 0) return 0;
-	/* Powers of two: an index is masked, not divided. */
-	return ixdp_fail(EINVAL, "%s: %s of %u descriptors: must be a power of two from %d to %d",
-			 name, which, size, IXDP_MIN_RING, IXDP_MAX_RING);
-}
-
-/* What may change while the port is open. */
-static int check_settings(const char *name, const struct ixdp_config *cfg) {
-	if (cfg->mtu < IXDP_MIN_MTU || cfg->mtu > IXDP_MAX_MTU)
-		return ixdp_fail(EINVAL, "%s: MTU %u: must be %d to %d", name, cfg->mtu,
-				 IXDP_MIN_MTU, IXDP_MAX_MTU);
-	if (cfg->pause & ~(unsigned)(IXDP_PAUSE_RX | IXDP_PAUSE_TX))
-		return ixdp_fail(EINVAL, "%s: flow control 0x%x: 0x%x at most", name, cfg->pause,
-				 IXDP_PAUSE_RX | IXDP_PAUSE_TX);
-	if (cfg->offloads & ~(unsigned)(IXDP_OFFLOAD_VLAN_STRIP | IXDP_OFFLOAD_CSUM))
-		return ixdp_fail(EINVAL, "%s: offloads 0x%x: 0x%x at most", name, cfg->offloads,
-				 IXDP_OFFLOAD_VLAN_STRIP | IXDP_OFFLOAD_CSUM);
-	return 0;
-}
-
 static int check_config(const char *name, const struct ixdp_config *cfg) {
-	int err;
-	unsigned tx_queues = cfg->tx_queues + cfg->xdp_queues;
-	if (cfg->rx_queues > IXDP_MAX_RX_QUEUES || tx_queues > IXDP_MAX_TX_QUEUES ||
-	    tx_queues < cfg->tx_queues)
-		return ixdp_fail(EINVAL, "%s: %u RX and %u TX queues: there are at most %d and %d",
-				 name, cfg->rx_queues, tx_queues, IXDP_MAX_RX_QUEUES,
-				 IXDP_MAX_TX_QUEUES);
-	if (cfg->rx_queues + tx_queues == 0)
-		return ixdp_fail(EINVAL, "%s: a port without any queue can do nothing", name);
-	err = check_settings(name, cfg);
-	if (!err) err = check_ring(name, "RX ring", cfg->rx_ring);
-	return err ? err : check_ring(name, "TX ring", cfg->tx_ring);
+	const struct {
+		const char *what;
+		unsigned value, min, max;
+	} limits[] = {
+	    {"RX queues", cfg->rx_queues, 0, IXDP_MAX_RX_QUEUES},
+	    {"TX queues", cfg->tx_queues, 0, IXDP_MAX_TX_QUEUES},
+	    {"TX queues for XDP", cfg->xdp_queues, 0, IXDP_MAX_TX_QUEUES - cfg->tx_queues},
+	    {"queues in all", cfg->rx_queues + cfg->tx_queues + cfg->xdp_queues, 1,
+	     IXDP_MAX_RX_QUEUES + IXDP_MAX_TX_QUEUES},
+	    {"RX ring", cfg->rx_ring, IXDP_MIN_RING, IXDP_MAX_RING},
+	    {"TX ring", cfg->tx_ring, IXDP_MIN_RING, IXDP_MAX_RING},
+	    {"MTU", cfg->mtu, IXDP_MIN_MTU, IXDP_MAX_MTU},
+	    {"flow control", cfg->pause, 0, IXDP_PAUSE_RX | IXDP_PAUSE_TX},
+	    {"offloads", cfg->offloads, 0, IXDP_OFFLOAD_VLAN_STRIP | IXDP_OFFLOAD_CSUM},
+	};
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (limits[i].value < limits[i].min || limits[i].value > limits[i].max)
+			return ixdp_fail(EINVAL, "%s: %s %u: must be %u to %u", name,
+					 limits[i].what, limits[i].value, limits[i].min,
+					 limits[i].max);
+	/* An index is masked, not divided. */
+	if (cfg->rx_ring & (cfg->rx_ring - 1) || cfg->tx_ring & (cfg->tx_ring - 1))
+		return ixdp_fail(EINVAL,
+				 "%s: RX ring %u, TX ring %u: must be powers of two, %d to %d",
+				 name, cfg->rx_ring, cfg->tx_ring, IXDP_MIN_RING, IXDP_MAX_RING);
+	return 0;
 }
 
 /* The port's pool, promised what the port needs, and where the NIC sees its buffers. */
@@ -106,45 +104,41 @@ static int acquire_pool(struct ixdp_port *port, struct iova_table *iova) {
 }
 
 /*
- * The rings, without buffers. All descriptors share one memory. Sizes are powers of two, so with
- * the larger kind in front each ring is aligned to its size, and none crosses a page.
+ * The rings, without buffers. All descriptors share one memory, in places as large as the larger
+ * kind: sizes are powers of two, so each ring is aligned to its size, and none crosses a page.
  */
 static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 	const struct ixdp_config *cfg = &port->cfg;
-	size_t n_rx = cfg->rx_queues * cfg->rx_ring, n_tx = port->tx_queues * cfg->tx_ring;
-	size_t rx_at = cfg->rx_ring >= cfg->tx_ring ? 0 : n_tx, tx_at = rx_at ? 0 : n_rx;
-	uint8_t **bufs = aligned_alloc(64, (n_rx + n_tx) * sizeof(*bufs));
-	int err = dma_alloc(&port->ring_mem, (n_rx + n_tx) * sizeof(struct desc),
-			    port->bus->numa_node, port->bus->ordinary_pages);
-	if (!err) err = port->bus->ops->dma_map(port->bus, port->ring_mem, &port->ring_iova);
-	if (!err && !bufs) err = ixdp_fail(ENOMEM, "%s: out of memory for rings", port->bus->name);
-	if (err) {
-		free(bufs);
-		return err;
-	}
-	port->bufs = bufs;
+	struct ixdp_bus *bus = port->bus;
+	size_t place = cfg->rx_ring > cfg->tx_ring ? cfg->rx_ring : cfg->tx_ring;
+	size_t n = (cfg->rx_queues + port->tx_queues) * place;
+	int err = dma_alloc(&port->ring_mem, n * sizeof(struct desc), bus->numa_node,
+			    bus->ordinary_pages);
+	if (!err) err = bus->ops->dma_map(bus, port->ring_mem, &port->ring_iova);
+	if (err) return err;
+	port->bufs = aligned_alloc(64, n * sizeof(*port->bufs));
+	if (!port->bufs) return ixdp_fail(ENOMEM, "%s: out of memory for rings", bus->name);
 
-	struct desc *descs = (struct desc *)port->ring_mem->addr;
-	for (unsigned q = 0; q < cfg->rx_queues; q++, rx_at += cfg->rx_ring) {
-		port->rx[q] =
-		    (struct rx_ring){.desc = &descs[rx_at],
-				     .buf = &bufs[rx_at],
-				     .mask = cfg->rx_ring - 1,
-				     .doorbell = port->bus->ops->doorbell(port->bus, REG_N(RDT, q)),
-				     .pool = port->pool,
-				     .iova = *iova,
-				     .port = port->bus->name};
+	struct desc *desc = (struct desc *)port->ring_mem->addr;
+	uint8_t **buf = port->bufs;
+	for (unsigned q = 0; q < cfg->rx_queues; q++, desc += place, buf += place) {
+		port->rx[q] = (struct rx_ring){.desc = desc,
+					       .buf = buf,
+					       .mask = cfg->rx_ring - 1,
+					       .doorbell = bus->ops->doorbell(bus, REG_N(RDT, q)),
+					       .pool = port->pool,
+					       .iova = *iova,
+					       .port = bus->name};
 		rx_ring_reset(&port->rx[q]);
 	}
-	for (unsigned q = 0; q < port->tx_queues; q++, tx_at += cfg->tx_ring) {
-		port->tx[q] =
-		    (struct tx_ring){.desc = &descs[tx_at],
-				     .buf = &bufs[tx_at],
-				     .mask = cfg->tx_ring - 1,
-				     .doorbell = port->bus->ops->doorbell(port->bus, REG_N(TDT, q)),
-				     .pool = port->pool,
-				     .iova = *iova,
-				     .port = port->bus->name};
+	for (unsigned q = 0; q < port->tx_queues; q++, desc += place, buf += place) {
+		port->tx[q] = (struct tx_ring){.desc = desc,
+					       .buf = buf,
+					       .mask = cfg->tx_ring - 1,
+					       .doorbell = bus->ops->doorbell(bus, REG_N(TDT, q)),
+					       .pool = port->pool,
+					       .iova = *iova,
+					       .port = bus->name};
 		tx_ring_empty(&port->tx[q]);
 	}
 	return 0;
@@ -163,14 +157,13 @@ static bool silence(struct ixdp_port *port) {
 	return false;
 }
 
-/* Silence, and all buffers back from the rings. False: as silence(), and then nothing has changed.
- */
+/* Silence, and all buffers back from the rings. False: nothing has changed. */
 static bool halt(struct ixdp_port *port) {
 	bool ran = port->running;
 	__atomic_store_n(&port->running, false, __ATOMIC_RELAXED);
-	bool unused = !port_quiesce || port_quiesce() == 0;
-	if (!unused) ixdp_log(IXDP_LOG_ERROR, "%s; %s runs on", ixdp_error(), port->bus->name);
-	if (!unused || (port->dma_on && !silence(port))) {
+	bool used = port_quiesce && port_quiesce() != 0;
+	if (used) ixdp_log(IXDP_LOG_ERROR, "%s; %s runs on", ixdp_error(), port->bus->name);
+	if (used || (port->dma_on && !silence(port))) {
 		__atomic_store_n(&port->running, ran, __ATOMIC_RELAXED);
 		return false;
 	}
@@ -216,10 +209,7 @@ static int start(struct ixdp_port *port) {
 	return 0;
 }
 
-/*
- * First of all the card must be quiet: it may still be writing for a process that died, into pages
- * which only then can be had again.
- */
+/* It may still be writing for a process that died, into pages which only then can be had again. */
 static int quiet_card(struct ixdp_port *port) {
 	int err = device_reset(port);
 	if (!err) err = port->bus->ops->dma_enable(port->bus, true);
@@ -282,7 +272,7 @@ int ixdp_start(struct ixdp_port *port) {
 /* Takes over settings that only a start can make. */
 static int restart(struct ixdp_port *port, const struct ixdp_config *cfg) {
 	bool running = port->running;
-	int err = check_settings(port->bus->name, cfg);
+	int err = check_config(port->bus->name, cfg);
 	if (!err && port->one_buffer && cfg->mtu + ETHERNET_MAX > IXDP_DATA_SIZE)
 		err = ixdp_fail(EMSGSIZE, "%s: MTU %u: with an XDP program attached at most %d",
 				port->bus->name, cfg->mtu, IXDP_DATA_SIZE - ETHERNET_MAX);

@@ -16,10 +16,7 @@
 enum { ETHERNET_MAX = 14 + 4 }; /* bytes that a frame may have beyond the MTU: header, VLAN tag */
 #define RING_COUNTER(name, what) uint64_t name;
 
-/*
- * Indices of rings run freely and are masked on use: differences are then counts, without a special
- * case at the end of the ring.
- */
+/* Indices of rings run freely and are masked on use, so that differences are counts. */
 struct rx_ring {
 	/* ixdp_rx() once the queue is known, as the port's configuration wants it. */
 	alignas(64) int (*receive)(struct rx_ring *ring, struct ixdp_pkt *pkts,
@@ -83,10 +80,11 @@ struct port_stats {
 
 /* Accesses to registers that are one line, not logged yet. */
 struct trace {
+	const struct reg *reg; /* of trace.c; NULL: there are none */
 	bool write;
-	uint32_t reg, value, fields; /* the first register; fields: bits to be shown by name */
-	uint32_t step;		     /* 1: one after the other of an array; 0: the same */
-	unsigned times;		     /* 0: there are none */
+	uint32_t n, value, fields; /* the first of an array; fields: bits to be shown by name */
+	uint32_t step;		   /* 1: one after the other of it; 0: the same */
+	unsigned times;
 };
 
 struct ixdp_port {
@@ -121,13 +119,14 @@ struct ixdp_port {
 };
 
 /*
- * port.c. Workers send to each other's ports (src/xdp): whether one is open, and can send, holds
- * until they leave XDP. A port is closed or stopped after port_quiesce(), if there is one, has
- * waited for those that still think that it is.
+ * port.c. Workers send to each other's ports (src/xdp): what these say holds until they leave XDP.
+ * Before a port is closed or stopped, port_quiesce(), if any, waits for those that still rely on
+ * it.
  */
 bool port_is_open(const struct ixdp_port *port);
 bool port_sends(const struct ixdp_port *port);
 extern int (*port_quiesce)(void);
+int port_no_queue(const struct ixdp_port *port, const char *kind, unsigned queue, unsigned have);
 
 /* device.c: the NIC as a whole. 0 or -errno with ixdp_error(). */
 int device_reset(struct ixdp_port *port);
@@ -150,9 +149,7 @@ void filters_write(struct ixdp_port *port);
 bool tx_context(const struct ixdp_pkt *pkt, unsigned len, struct desc *context,
 		uint64_t *bits); /* offload.c */
 
-/*
- * rx.c, tx.c: rings begin stopped and without buffers, and are left so once the queue is disabled.
- */
+/* rx.c, tx.c: rings begin stopped and empty, and are left so once the queue is disabled. */
 void rx_ring_reset(struct rx_ring *ring);
 int rx_ring_fill(struct rx_ring *ring);
 void rx_ring_start(struct rx_ring *ring, const struct ixdp_config *cfg);
@@ -183,10 +180,7 @@ static inline void delay_us(struct ixdp_port *port, unsigned us) {
 	port->bus->ops->delay_us(port->bus, us);
 }
 
-/*
- * Waits until all bits of mask are set (or clear), at most timeout_us. what: register and field for
- * the message. Returns 0, -ETIMEDOUT, or -ENODEV when the device has gone, with ixdp_error().
- */
+/* Waits until all bits of mask are set (or clear). what: register and field, for -ETIMEDOUT. */
 int reg_wait(struct ixdp_port *port, uint32_t reg, uint32_t mask, bool set, unsigned timeout_us,
 	     const char *what);
 
@@ -207,10 +201,9 @@ static inline void tx_ring_check(const struct tx_ring *ring) { (void)ring; }
 #endif
 
 /*
- * Tells the NIC how far it may go. Release: it must find the descriptors written before, and the
- * packets behind them. The NIC's side of the pair is its fetch of the ring after it saw the tail.
- * x86 keeps stores in order by itself, to uncached memory too; Arm needs the outer shareable
- * barrier where the store goes to a device.
+ * Tells the NIC how far it may go. Release: it must find the descriptors and packets written before
+ * when it fetches them, its side of the pair, after it saw the tail. x86 keeps stores in order by
+ * itself, to uncached memory too; Arm needs the outer shareable barrier towards a device.
  */
 static inline void doorbell_ring(volatile uint32_t *doorbell, uint32_t tail) {
 #if defined(__aarch64__)

@@ -95,10 +95,7 @@ static int rx_plain(struct rx_ring *ring, struct ixdp_pkt *pkts, struct ixdp_rx_
 			continue;
 		}
 		pool_handover(ring->pool, buf, OWNER_RING, OWNER_CALLER);
-		pkts[got].data = buf + IXDP_HEADROOM;
-		pkts[got].len = len;
-		pkts[got].headroom = IXDP_HEADROOM;
-		pkts[got++].flags = 0;
+		pkts[got++] = (struct ixdp_pkt){buf + IXDP_HEADROOM, len, IXDP_HEADROOM, 0};
 		bytes += len;
 	}
 	rx_end(ring, next, got, bytes);
@@ -184,19 +181,16 @@ static int rx_stopped(struct rx_ring *ring, struct ixdp_pkt *pkts, struct ixdp_r
 	return ixdp_fail(ENETDOWN, "%s: port is stopped", ring->port);
 }
 
-static int no_queue(const struct ixdp_port *port, unsigned queue) {
-	return ixdp_fail(EINVAL, "%s: no RX queue %u, the port has %u", port->bus->name, queue,
-			 port->cfg.rx_queues);
-}
-
 int ixdp_rx(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts, unsigned n) {
-	if (unlikely(queue >= port->cfg.rx_queues)) return no_queue(port, queue);
+	if (unlikely(queue >= port->cfg.rx_queues))
+		return port_no_queue(port, "RX", queue, port->cfg.rx_queues);
 	return port->rx[queue].receive(&port->rx[queue], pkts, NULL, n);
 }
 
 int ixdp_rx_hashed(struct ixdp_port *port, unsigned queue, struct ixdp_pkt *pkts,
 		   struct ixdp_rx_hash *hashes, unsigned n) {
-	if (unlikely(queue >= port->cfg.rx_queues)) return no_queue(port, queue);
+	if (unlikely(queue >= port->cfg.rx_queues))
+		return port_no_queue(port, "RX", queue, port->cfg.rx_queues);
 	struct rx_ring *ring = &port->rx[queue];
 	return (ring->receive == rx_stopped ? rx_stopped : rx_any)(ring, pkts, hashes, n);
 }
@@ -220,14 +214,11 @@ void rx_ring_start(struct rx_ring *ring, const struct ixdp_config *cfg) {
 /* Once the queue is enabled: a buffer behind every descriptor; 0 or -ENOBUFS. */
 int rx_ring_fill(struct rx_ring *ring) {
 	rx_refill(ring);
-	if (ring->refill != ring->next) {
-		unsigned have = ring->refill;
-		rx_ring_empty(ring);
-		return ixdp_fail(ENOBUFS,
-				 "RX ring of %u needs as many buffers, the pool gave %u: free some",
-				 ring->mask + 1, have);
-	}
-	return 0;
+	unsigned have = ring->refill;
+	if (have == ring->next) return 0;
+	rx_ring_empty(ring);
+	return ixdp_fail(ENOBUFS, "%s: RX ring of %u needs as many buffers, the pool gave %u",
+			 ring->port, ring->mask + 1, have);
 }
 
 void rx_ring_empty(struct rx_ring *ring) {

@@ -54,38 +54,35 @@ static const struct {
 };
 /* clang-format on */
 
-/* What the NIC has counted since the last look. */
-struct news {
-	uint64_t total[STATS_COUNT], no_desc[IXDP_MAX_RX_QUEUES];
-	unsigned full; /* a total whose register was */
-};
-
-/* A counter, of 32 or 36 bits: the low word first. One that is full stays so. */
-static uint64_t take(struct ixdp_port *port, struct news *news, uint32_t reg, unsigned total) {
+/*
+ * Adds a counter of 32 or 36 bits to a total: the low word first. One that is full stays so. All
+ * ones may also be those of a device that has gone; all that was read before is good.
+ */
+static int take(struct ixdp_port *port, uint32_t reg, unsigned name, uint64_t *total) {
 	bool wide = reg == REG_GOTCL;
-	uint64_t count = reg_read(port, reg);
-	if (wide) count |= (reg_read(port, reg + 4) & UINT64_C(0xF)) << 32;
-	if (count == (wide ? (UINT64_C(1) << 36) - 1 : UINT32_MAX)) {
-		news->full = total;
-		news->total[INDEX(saturated)]++;
-	}
-	return count;
+	uint32_t low = reg_read(port, reg), high = wide ? reg_read(port, reg + 4) : low;
+	if (high == UINT32_MAX && reg_read(port, REG_STATUS) == UINT32_MAX)
+		return ixdp_fail(ENODEV, "%s: device has gone: STATUS reads 0xffffffff",
+				 port->bus->name);
+	if (!port->stats.counting) return 0;
+	counter_add(total, wide ? (uint64_t)(high & 0xF) << 32 | low : low);
+	if (low == UINT32_MAX && (high & 0xF) == 0xF && port->stats.raw.saturated++ == 0)
+		ixdp_log(IXDP_LOG_WARNING,
+			 "%s: the counter of %s was full: ask for statistics more often",
+			 port->bus->name, ixdp_stats_names(&(unsigned){0})[name]);
+	return 0;
 }
 
-static struct news read_news(struct ixdp_port *port) {
-	struct news news = {0};
+static int take_all(struct ixdp_port *port) {
+	uint64_t *raw = (uint64_t *)&port->stats.raw;
+	int err = 0;
 	for (unsigned i = 0; i < LENGTH(counters); i++)
-		for (unsigned n = 0, total = counters[i].total; n < counters[i].n; n++, total++)
-			news.total[total] = take(port, &news, counters[i].reg + 4 * n, total);
-	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
-		news.no_desc[q] = take(port, &news, REG_N(QPRDC, q), INDEX(rx_no_desc));
-	return news;
-}
-
-/* What a ring has counted since clear: all that begins at its first counter. */
-static void queue_stats(void *stats, const uint64_t *counts, const void *base, size_t size) {
-	for (size_t i = 0; i < size / sizeof(uint64_t); i++)
-		((uint64_t *)stats)[i] = counter_get(&counts[i]) - ((const uint64_t *)base)[i];
+		for (unsigned n = 0, total = counters[i].total; n < counters[i].n && !err;
+		     n++, total++)
+			err = take(port, counters[i].reg + 4 * n, total, &raw[total]);
+	for (unsigned q = 0; q < port->cfg.rx_queues && !err; q++)
+		err = take(port, REG_N(QPRDC, q), INDEX(rx_no_desc), &port->rx[q].no_desc);
+	return err;
 }
 
 /*
@@ -133,25 +130,13 @@ static void derive(struct port_stats *stats) {
 
 /* Adds what the NIC has counted since the last time. Called under the lock. */
 static int collect(struct ixdp_port *port) {
-	struct port_stats *stats = &port->stats;
-	struct news news = read_news(port);
 	uint32_t tfcs = reg_read(port, REG_TFCS);
-	/* Asked last: a device that went meanwhile has counted all ones. */
-	if (reg_read(port, REG_STATUS) == UINT32_MAX)
-		return ixdp_fail(ENODEV, "%s: device has gone: STATUS reads 0xffffffff",
-				 port->bus->name);
-	if (news.total[INDEX(saturated)] > 0 && stats->raw.saturated == 0)
-		ixdp_log(IXDP_LOG_WARNING,
-			 "%s: the counter of %s was full: ask for statistics more often",
-			 port->bus->name, ixdp_stats_names(&(unsigned){0})[news.full]);
-	stats->paused = tfcs & TFCS_TC_XOFF;
-	for (unsigned i = 0; i < STATS_COUNT; i++)
-		((uint64_t *)&stats->raw)[i] += news.total[i];
-	derive(stats);
-	for (unsigned q = 0; q < port->cfg.rx_queues; q++) {
-		counter_add(&port->rx[q].no_desc, news.no_desc[q]);
+	int err = take_all(port);
+	if (err) return err;
+	port->stats.paused = tfcs & TFCS_TC_XOFF;
+	derive(&port->stats);
+	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
 		watch(port, q);
-	}
 	return 0;
 }
 
@@ -169,7 +154,7 @@ void stats_init(struct ixdp_port *port) {
 		reg_write(port, REG_N(RQSMR, i), 0x03020100 + i * 0x04040404);
 	pthread_mutex_lock(&port->stats_lock);
 	/* What they hold now is not ours, section 4.6.5. */
-	read_news(port);
+	take_all(port);
 	for (unsigned q = 0; q < port->cfg.rx_queues; q++)
 		port->stats.watch[q].since = port->bus->ops->now_ns(port->bus);
 	port->stats.counting = true;
@@ -186,35 +171,28 @@ void stats_collect(struct ixdp_port *port) {
 	pthread_mutex_unlock(&port->stats_lock);
 }
 
-static void rx_stats(const struct ixdp_port *port, unsigned q, struct ixdp_rx_queue_stats *s) {
-	queue_stats(s, &port->rx[q].packets, &port->stats.rx_base[q], sizeof(*s));
-}
-
-static void tx_stats(const struct ixdp_port *port, unsigned q, struct ixdp_tx_queue_stats *s) {
-	queue_stats(s, &port->tx[q].taken, &port->stats.tx_base[q], sizeof(*s));
+/* What counters, from the first on, have counted since they were at `base` (NULL: at 0). */
+static void count(void *stats, const void *counters, const void *base, size_t size) {
+	const uint64_t *counter = counters, *from = base;
+	for (size_t i = 0; i < size / sizeof(*counter); i++)
+		((uint64_t *)stats)[i] = counter_get(&counter[i]) - (from ? from[i] : 0);
 }
 
 static void port_stats(const struct ixdp_port *port, struct ixdp_stats *s) {
-	uint64_t *all = (uint64_t *)s;
-	for (unsigned i = 0; i < STATS_COUNT; i++)
-		all[i] = ((const uint64_t *)&port->stats.shown)[i] -
-			 ((const uint64_t *)&port->stats.base)[i];
+	const struct port_stats *stats = &port->stats;
+	count(s, &stats->shown, &stats->base, sizeof(*s));
 	for (unsigned q = 0; q < port->cfg.rx_queues; q++) {
-		struct ixdp_rx_queue_stats rx;
-		rx_stats(port, q, &rx);
-#define ADD(name, what) s->rx_##name += rx.name;
+#define ADD(name, what) s->rx_##name += counter_get(&port->rx[q].name) - stats->rx_base[q].name;
 		IXDP_RX_QUEUE_STATS(ADD)
 	}
 	for (unsigned i = INDEX(rx_missed); i <= INDEX(rx_errors); i++)
-		s->rx_dropped += all[i];
+		s->rx_dropped += ((const uint64_t *)s)[i];
 	for (unsigned q = 0; q < port->tx_queues; q++) {
-		struct ixdp_tx_queue_stats tx;
-		tx_stats(port, q, &tx);
-		s->tx_taken += tx.taken;
-		s->tx_full += tx.full;
+		s->tx_taken += counter_get(&port->tx[q].taken) - stats->tx_base[q].taken;
+		s->tx_full += counter_get(&port->tx[q].full) - stats->tx_base[q].full;
 	}
 	s->tx_pending = pending(port);
-	s->tx_paused = port->stats.paused;
+	s->tx_paused = stats->paused;
 }
 
 int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats) {
@@ -225,40 +203,32 @@ int ixdp_stats_get(struct ixdp_port *port, struct ixdp_stats *stats) {
 	return err;
 }
 
-int ixdp_rx_queue_stats_get(struct ixdp_port *port, unsigned queue,
-			    struct ixdp_rx_queue_stats *stats) {
-	if (queue >= port->cfg.rx_queues)
-		return ixdp_fail(EINVAL, "%s: no RX queue %u, the port has %u", port->bus->name,
-				 queue, port->cfg.rx_queues);
+int ixdp_rx_queue_stats_get(struct ixdp_port *port, unsigned q, struct ixdp_rx_queue_stats *stats) {
+	if (q >= port->cfg.rx_queues) return port_no_queue(port, "RX", q, port->cfg.rx_queues);
 	pthread_mutex_lock(&port->stats_lock);
 	int err = collect(port);
-	if (!err) rx_stats(port, queue, stats);
+	if (!err) count(stats, &port->rx[q].packets, &port->stats.rx_base[q], sizeof(*stats));
 	pthread_mutex_unlock(&port->stats_lock);
 	return err;
 }
 
-int ixdp_tx_queue_stats_get(struct ixdp_port *port, unsigned queue,
-			    struct ixdp_tx_queue_stats *stats) {
-	if (queue >= port->cfg.tx_queues)
-		return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name,
-				 queue, port->cfg.tx_queues);
+int ixdp_tx_queue_stats_get(struct ixdp_port *port, unsigned q, struct ixdp_tx_queue_stats *stats) {
+	if (q >= port->cfg.tx_queues) return port_no_queue(port, "TX", q, port->cfg.tx_queues);
 	pthread_mutex_lock(&port->stats_lock);
-	tx_stats(port, queue, stats);
+	count(stats, &port->tx[q].taken, &port->stats.tx_base[q], sizeof(*stats));
 	pthread_mutex_unlock(&port->stats_lock);
 	return 0;
 }
 
 int ixdp_stats_clear(struct ixdp_port *port) {
-	static const struct ixdp_rx_queue_stats zero;
 	struct port_stats *stats = &port->stats;
 	pthread_mutex_lock(&port->stats_lock);
 	int err = collect(port);
 	if (!err) stats->base = stats->shown;
 	for (unsigned q = 0; q < port->cfg.rx_queues && !err; q++)
-		queue_stats(&stats->rx_base[q], &port->rx[q].packets, &zero, sizeof(zero));
+		count(&stats->rx_base[q], &port->rx[q].packets, NULL, sizeof(stats->rx_base[q]));
 	for (unsigned q = 0; q < port->tx_queues && !err; q++)
-		queue_stats(&stats->tx_base[q], &port->tx[q].taken, &zero,
-			    sizeof(stats->tx_base[q]));
+		count(&stats->tx_base[q], &port->tx[q].taken, NULL, sizeof(stats->tx_base[q]));
 	pthread_mutex_unlock(&port->stats_lock);
 	return err;
 }

@@ -10,11 +10,11 @@
 
 static const struct reg {
 	const char *name, *section;
-	uint32_t offset, stride, count;
+	uint32_t offset, stride, count; /* 0: the end */
 } regs[] = {
 #define R(name, offset, stride, count, reset, access, section, what)                               \
 	{#name, section, offset, stride, count},
-    IXDP_REGISTERS(R)
+    IXDP_REGISTERS(R){"?", "?", 0, 0, 0}
 #undef R
 };
 
@@ -28,63 +28,62 @@ static const struct {
 #undef F
 };
 
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Ports have several threads; they meet here only when traced. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The line of regs.h that an offset belongs to; n: which one of an array. */
 static const struct reg *find(uint32_t offset, uint32_t *n) {
-	static const struct reg unknown = {"?", "?", 0, 0, 1};
-	for (const struct reg *reg = regs; reg < regs + LENGTH(regs); reg++) {
+	for (const struct reg *reg = regs;; reg++) {
 		*n = reg->stride ? (offset - reg->offset) / reg->stride : 0;
-		if (*n < reg->count && offset == reg->offset + *n * reg->stride) return reg;
+		if (reg->count == 0 ||
+		    (*n < reg->count && offset == reg->offset + *n * reg->stride))
+			return reg;
 	}
-	return &unknown;
 }
 
-static void log_line(const struct ixdp_port *port, const struct trace *trace) {
+/* Logs what is held back, if anything is. */
+static void log_held(struct ixdp_port *port) {
+	const struct trace *trace = &port->trace;
+	const struct reg *reg = trace->reg;
 	char index[24] = "", times[16] = "", text[320] = "";
-	uint32_t n;
-	const struct reg *reg = find(trace->reg, &n);
-	for (size_t i = 0, at = 0; i < LENGTH(fields) && at < sizeof(text); i++)
+	if (!reg) return;
+	for (size_t i = 0, at = 0; i < sizeof(fields) / sizeof(fields[0]) && at < sizeof(text); i++)
 		if (fields[i].reg == reg->offset && fields[i].mask & trace->fields) {
 			uint32_t field = (trace->value & fields[i].mask) >> fields[i].low;
 			at += snprintf(text + at, sizeof(text) - at,
 				       field < 10 ? " %s=%u" : " %s=0x%x", fields[i].name, field);
 		}
 	if (trace->step)
-		snprintf(index, sizeof(index), "[%u..%u]", n, n + trace->times - 1);
+		snprintf(index, sizeof(index), "[%u..%u]", trace->n, trace->n + trace->times - 1);
 	else if (reg->count > 1)
-		snprintf(index, sizeof(index), "[%u]", n);
+		snprintf(index, sizeof(index), "[%u]", trace->n);
 	if (trace->times > 1) snprintf(times, sizeof(times), " (x %u)", trace->times);
 	ixdp_log(IXDP_LOG_DEBUG, "%s: %s %s%s 0x%08x%s (%s)%s", port->bus->name,
 		 trace->write ? "write" : "read", reg->name, index, trace->value, text,
 		 reg->section, times);
+	port->trace.reg = NULL;
 }
 
 void trace_access(struct ixdp_port *port, bool write, uint32_t reg, uint32_t value) {
-	struct trace *held = &port->trace;
-	uint32_t n, first, shown = value;
+	struct trace *held = &port->trace, next = {NULL, write, 0, value, value, 0, 1};
 	pthread_mutex_lock(&lock);
-	bool array = find(reg, &n) == find(held->reg, &first) && held->times > 0;
-	uint32_t step = held->times == 1 ? n - first : held->step;
-	if (array && write == held->write && value == held->value && step <= 1 &&
-	    n == first + step * held->times) {
+	next.reg = find(reg, &next.n);
+	uint32_t step = held->times == 1 ? next.n - held->n : held->step;
+	if (next.reg == held->reg && write == held->write && value == held->value && step <= 1 &&
+	    next.n == held->n + step * held->times) {
 		held->step = step;
 		held->times++;
 	} else {
-		if (array && n == first + held->step * (held->times - 1))
-			shown |= held->value ^ value;
-		if (held->times > 0) log_line(port, held);
-		*held = (struct trace){write, reg, value, shown, 0, 1};
+		if (next.reg == held->reg && next.n == held->n + held->step * (held->times - 1))
+			next.fields |= held->value ^ value;
+		log_held(port);
+		*held = next;
 	}
 	pthread_mutex_unlock(&lock);
 }
 
 void trace_flush(struct ixdp_port *port) {
 	pthread_mutex_lock(&lock);
-	if (port->trace.times > 0) log_line(port, &port->trace);
-	port->trace.times = 0;
+	log_held(port);
 	pthread_mutex_unlock(&lock);
 }

@@ -207,18 +207,15 @@ static int tx_stopped(struct tx_ring *ring, const struct ixdp_pkt *pkts, unsigne
 	return ixdp_fail(ENETDOWN, "%s: port is stopped", ring->port);
 }
 
-static int no_queue(const struct ixdp_port *port, unsigned queue) {
-	return ixdp_fail(EINVAL, "%s: no TX queue %u, the port has %u", port->bus->name, queue,
-			 port->cfg.tx_queues);
-}
-
 int ixdp_tx(struct ixdp_port *port, unsigned queue, const struct ixdp_pkt *pkts, unsigned n) {
-	if (unlikely(queue >= port->cfg.tx_queues)) return no_queue(port, queue);
+	if (unlikely(queue >= port->cfg.tx_queues))
+		return port_no_queue(port, "TX", queue, port->cfg.tx_queues);
 	return port->tx[queue].send(&port->tx[queue], pkts, n);
 }
 
 int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
-	if (queue >= port->cfg.tx_queues) return no_queue(port, queue);
+	if (queue >= port->cfg.tx_queues)
+		return port_no_queue(port, "TX", queue, port->cfg.tx_queues);
 	struct tx_ring *ring = &port->tx[queue];
 	unsigned given = tx_reclaim(ring);
 	/*

@@ -210,12 +210,10 @@ static void too_many_are_refused_with_both_numbers(void **state) {
 
 	(void)state;
 	assert_int_equal(rig_try_open(&rig, "", &cfg, 64), -EINVAL);
-	assert_non_null(
-	    strstr(ixdp_error(), "1 RX and 129 TX queues: there are at most 16 and 128"));
+	assert_non_null(strstr(ixdp_error(), "TX queues 129: must be 0 to 128"));
 	cfg = rig_config(17, 1);
 	assert_int_equal(rig_try_open(&rig, "", &cfg, 64), -EINVAL);
-	assert_non_null(
-	    strstr(ixdp_error(), "17 RX and 1 TX queues: there are at most 16 and 128"));
+	assert_non_null(strstr(ixdp_error(), "RX queues 17: must be 0 to 16"));
 }
 
 static const uint32_t rx_queues[] = {16, 31, 32, 63, 64, 65, 127};
