@@ -206,10 +206,10 @@ int ixdp_alloc(struct ixdp_pool *pool, struct ixdp_pkt *pkts, unsigned n) {
 	uint8_t *bufs[POOL_CHUNK];
 	unsigned done = 0, got = POOL_CHUNK;
 	for (; done < n && got == POOL_CHUNK; done += got) { /* a lesser chunk is the last */
+		struct ixdp_pkt *pkt = pkts + done;
 		got = pool_take(pool, bufs, min(n - done, POOL_CHUNK), OWNER_CALLER);
 		for (unsigned i = 0; i < got; i++)
-			pkts[done + i] =
-			    (struct ixdp_pkt){bufs[i] + IXDP_HEADROOM, 0, IXDP_HEADROOM, 0};
+			*pkt++ = (struct ixdp_pkt){bufs[i] + IXDP_HEADROOM, 0, IXDP_HEADROOM, 0};
 	}
 	return (int)done;
 }
