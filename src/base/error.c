@@ -16,7 +16,6 @@ bool log_debug;
 
 int ixdp_fail(int err, const char *fmt, ...) {
 	va_list args;
-
 	va_start(args, fmt);
 	vsnprintf(error_text, sizeof(error_text), fmt, args);
 	va_end(args);
@@ -35,7 +34,6 @@ void ixdp_log_set(ixdp_log_fn *fn, void *arg, enum ixdp_log_level level) {
 void ixdp_log(enum ixdp_log_level level, const char *fmt, ...) {
 	char line[512];
 	va_list args;
-
 	if (!sink.fn || level > sink.level) return;
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The NIC from whatever state it is in to running queues, in the datasheet's order: section 4.6.3,
- * with 4.6.7 for receive and 4.6.8 for transmit; and back to silence. Read it beside the datasheet.
- *
- * device_reset() makes it quiet: nothing that it did before, for us or for a process that died,
- * goes on. device_init() sets it up.
- *
+ * The NIC from whatever state it is in to running queues, in the order of datasheet section 4.6.3,
+ * with 4.6.7 for receive and 4.6.8 for transmit; and back to silence. device_reset() ends what it
+ * did before, for us or for a process that died. device_init() sets it up.
  * Where the datasheet leaves a choice or errs, the comment says so: CHOICE, UNCLEAR.
  */
 #include "port.h"

@@ -13,6 +13,8 @@ static int check_unicast(const struct ixdp_port *port, const uint8_t mac[6], con
 			 port->bus->name, where, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
+static void set_bit(uint32_t *table, unsigned bit) { table[bit / 32] |= UINT32_C(1) << bit % 32; }
+
 /* The port's own address and filters, the first time: receive address 0 is the EEPROM's. */
 int filters_init(struct ixdp_port *port) {
 	if (port->macs > 0) return 0;
@@ -56,22 +58,20 @@ int ixdp_promiscuous_set(struct ixdp_port *port, bool on) {
 }
 
 static int check_filters(const struct ixdp_port *port, const struct ixdp_filters *f) {
+	const char *name = port->bus->name;
 	int err = 0;
 	if (f->n_unicast > IXDP_MAX_UNICAST)
 		return ixdp_fail(ENOSPC,
-				 "%s: %u unicast addresses: there is room for %d, beyond "
-				 "that the port must be promiscuous",
-				 port->bus->name, f->n_unicast, IXDP_MAX_UNICAST);
+				 "%s: %u unicast addresses: there is room for %d; be promiscuous",
+				 name, f->n_unicast, IXDP_MAX_UNICAST);
 	for (unsigned i = 0; i < f->n_unicast && !err; i++)
 		err = check_unicast(port, f->unicast[i], "");
 	for (unsigned i = 0; i < f->n_multicast && !err; i++)
 		if (!(f->multicast[i][0] & 1))
-			err = ixdp_fail(EINVAL, "%s: multicast address %u is not a group's",
-					port->bus->name, i);
+			err = ixdp_fail(EINVAL, "%s: multicast address %u: not a group's", name, i);
 	for (unsigned i = 0; i < f->n_vlans && !err; i++)
 		if (f->vlans[i] > 4095)
-			err = ixdp_fail(EINVAL, "%s: VLAN %u: there are 0 to 4095", port->bus->name,
-					f->vlans[i]);
+			err = ixdp_fail(EINVAL, "%s: VLAN %u: 0 to 4095", name, f->vlans[i]);
 	return err;
 }
 
@@ -85,15 +85,13 @@ int ixdp_filters_set(struct ixdp_port *port, const struct ixdp_filters *f) {
 
 	/* A bit for each value of 12 bits of the address: its last with MO = 0 (8.2.3.7.3). */
 	memset(port->mta, 0, sizeof(port->mta));
-	for (unsigned i = 0; i < f->n_multicast; i++) {
-		unsigned bit = f->multicast[i][4] >> 4 | f->multicast[i][5] << 4;
-		port->mta[bit / 32] |= UINT32_C(1) << bit % 32;
-	}
+	for (unsigned i = 0; i < f->n_multicast; i++)
+		set_bit(port->mta, f->multicast[i][4] >> 4 | f->multicast[i][5] << 4);
 	port->mcstctrl = f->n_multicast ? MCSTCTRL_MFE : 0;
 
 	memset(port->vfta, 0, sizeof(port->vfta));
 	for (unsigned i = 0; i < f->n_vlans; i++)
-		port->vfta[f->vlans[i] / 32] |= UINT32_C(1) << f->vlans[i] % 32;
+		set_bit(port->vfta, f->vlans[i]);
 	port->vlnctrl = (port->vlnctrl & VLNCTRL_VET) | (f->vlan_filter ? VLNCTRL_VFE : 0);
 	return rx_paused(port, filters_write);
 }

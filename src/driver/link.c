@@ -5,10 +5,8 @@
 #include <errno.h>
 
 /*
- * After a reset the NIC brings its link up by itself, as its EEPROM says, which knows the board:
- * SFI, KX4, KR ... (section 4.6.4). CHOICE: AUTOC is left alone, as it belongs to the firmware and
- * the other port too, and needs the semaphores of section 10.5.4. There is nothing to do but to
- * look.
+ * After a reset the NIC brings its link up by itself, as its EEPROM says (section 4.6.4). CHOICE:
+ * AUTOC is left to the firmware and the other port: it would need the semaphores of 10.5.4.
  */
 int ixdp_link_get(struct ixdp_port *port, struct ixdp_link *link) {
 	static const unsigned mbps[] = {
@@ -41,11 +39,7 @@ int ixdp_link_wait(struct ixdp_port *port, unsigned timeout_ms, struct ixdp_link
 
 int ixdp_link_changed(struct ixdp_port *port, struct ixdp_link *link) {
 	bool changed = false, latched = true;
-	/*
-	 * The cause is latched although no interrupt is wanted (section 8.2.3.5.1): it tells of
-	 * what came between. Once it is there the link is looked at again, as it may just have
-	 * changed.
-	 */
+	/* The cause latches without interrupts too (8.2.3.5.1); behind it the link is newer. */
 	for (unsigned i = 0; latched && i < 3; i++) {
 		int err = ixdp_link_get(port, link);
 		if (err) return err;

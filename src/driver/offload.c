@@ -27,21 +27,13 @@ static const struct transport {
 
 static unsigned be16(const uint8_t *at) { return at[0] << 8 | at[1]; }
 
-/* A one's complement sum is the same in any byte order, so this adds as memory is read. */
-static uint64_t sum32(const uint8_t *at, unsigned len) {
-	uint64_t sum = 0;
-	for (uint32_t word; len > 0; at += 4, len -= 4, sum += word)
-		memcpy(&word, at, 4);
-	return sum;
-}
-
-/*
- * The checksum field starts as the sum of the pseudo header, to which the NIC adds the rest
- * (section 7.2.5.2): addresses, protocol, length. SCTP has none.
- */
+/* The sum of the pseudo header, to which the NIC adds the rest (7.2.5.2). SCTP has none. */
 static void seed(uint8_t *field, const struct transport *l4, const uint8_t *addresses,
 		 unsigned addresses_len, unsigned len) {
-	uint64_t sum = sum32(addresses, addresses_len) + htobe16(l4->protocol) + htobe16(len);
+	/* A one's complement sum is the same in any byte order, so this adds as memory is read. */
+	uint64_t sum = htobe16(l4->protocol) + htobe16(len);
+	for (uint32_t word; addresses_len > 0; addresses += 4, addresses_len -= 4, sum += word)
+		memcpy(&word, addresses, 4);
 	sum = (sum >> 32) + (sum & UINT32_MAX);
 	for (unsigned i = 0; i < 3; i++)
 		sum = (sum >> 16) + (sum & 0xFFFF);
@@ -57,10 +49,7 @@ static bool transport_context(const struct ixdp_pkt *pkt, unsigned len, unsigned
 	unsigned packet = ipv4 ? be16(ip + 2) : IPV6 + be16(ip + 4); /* length with its header */
 	while (l4 < end && l4->protocol != ip[ipv4 ? 9 : 6])
 		l4++;
-	/*
-	 * The sum over a fragment is a sum over what others carry. The NIC sums up to the end of
-	 * the frame: zeros as padding change no sum, but SCTP's CRC.
-	 */
+	/* A fragment's sum covers other ones. The NIC sums padding too, which changes a CRC. */
 	if (l4 == end || (ipv4 && be16(ip + 6) & FRAGMENT) || packet < ip_len + l4->len ||
 	    pkt->len < mac_len + ip_len + l4->len || packet > len - mac_len ||
 	    (!l4->pseudo && packet != len - mac_len))

@@ -3,6 +3,7 @@
 #include "port.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ enum { BUFFERS_PER_THREAD = 3 * POOL_CHUNK + 256 };
 
 enum { MAX_PORTS = 64 };
 
-static struct ixdp_port *ports[MAX_PORTS]; /* that are open */
+static struct ixdp_port *_Atomic ports[MAX_PORTS]; /* that are open */
 
 int (*port_quiesce)(void);
 
@@ -20,16 +21,14 @@ int (*port_quiesce)(void);
 static bool ports_replace(struct ixdp_port *old, struct ixdp_port *new) {
 	for (unsigned i = 0; i < MAX_PORTS; i++) {
 		struct ixdp_port *expected = old;
-		if (__atomic_compare_exchange_n(&ports[i], &expected, new, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED))
-			return true;
+		if (atomic_compare_exchange_strong(&ports[i], &expected, new)) return true;
 	}
 	return false;
 }
 
 bool port_is_open(const struct ixdp_port *port) {
 	for (unsigned i = 0; port && i < MAX_PORTS; i++)
-		if (__atomic_load_n(&ports[i], __ATOMIC_ACQUIRE) == port) return true;
+		if (atomic_load(&ports[i]) == port) return true;
 	return false;
 }
 
@@ -119,38 +118,33 @@ static int make_rings(struct ixdp_port *port, const struct iova_table *iova) {
 	port->bufs = aligned_alloc(64, n * sizeof(*port->bufs));
 	if (!port->bufs) return ixdp_fail(ENOMEM, "%s: out of memory for rings", bus->name);
 
+#define RING(kind, tail, n)                                                                        \
+	((struct kind){.desc = desc,                                                               \
+		       .buf = buf,                                                                 \
+		       .mask = (n)-1,                                                              \
+		       .doorbell = bus->ops->doorbell(bus, tail),                                  \
+		       .pool = port->pool,                                                         \
+		       .iova = *iova,                                                              \
+		       .port = bus->name})
 	struct desc *desc = (struct desc *)port->ring_mem->addr;
 	uint8_t **buf = port->bufs;
 	for (unsigned q = 0; q < cfg->rx_queues; q++, desc += place, buf += place) {
-		port->rx[q] = (struct rx_ring){.desc = desc,
-					       .buf = buf,
-					       .mask = cfg->rx_ring - 1,
-					       .doorbell = bus->ops->doorbell(bus, REG_N(RDT, q)),
-					       .pool = port->pool,
-					       .iova = *iova,
-					       .port = bus->name};
+		port->rx[q] = RING(rx_ring, REG_N(RDT, q), cfg->rx_ring);
 		rx_ring_reset(&port->rx[q]);
 	}
 	for (unsigned q = 0; q < port->tx_queues; q++, desc += place, buf += place) {
-		port->tx[q] = (struct tx_ring){.desc = desc,
-					       .buf = buf,
-					       .mask = cfg->tx_ring - 1,
-					       .doorbell = bus->ops->doorbell(bus, REG_N(TDT, q)),
-					       .pool = port->pool,
-					       .iova = *iova,
-					       .port = bus->name};
+		port->tx[q] = RING(tx_ring, REG_N(TDT, q), cfg->tx_ring);
 		tx_ring_empty(&port->tx[q]);
 	}
+#undef RING
 	return 0;
 }
 
-/*
- * The NIC can no longer touch our memory: it was reset, or lost its bus mastering. False: neither,
- * and nothing that it knows of may be given to anybody else. Of a gone one the user knows already.
- */
+/* Reset, or without bus mastering, it can no longer touch our memory; false: nobody may have it. */
 static bool silence(struct ixdp_port *port) {
 	int err = device_reset(port);
-	if (err && err != -ENODEV) ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
+	if (err && err != -ENODEV) /* of a gone one the user knows already */
+		ixdp_log(IXDP_LOG_WARNING, "%s", ixdp_error());
 	if (port->bus->ops->dma_enable(port->bus, false) == 0 || !err) return true;
 	ixdp_log(IXDP_LOG_ERROR, "%s; %s cannot be stopped, its memory stays allocated",
 		 ixdp_error(), port->bus->name);

@@ -16,8 +16,7 @@ static int check(const struct ixdp_port *port, const char *name, const struct ix
 	for (unsigned i = 0; i < IXDP_RSS_TABLE; i++)
 		if (rss->table[i] >= port->cfg.rx_queues)
 			return ixdp_fail(EINVAL,
-					 "%s: RSS table entry %u is RX queue %u, the port "
-					 "has %u",
+					 "%s: RSS table entry %u is RX queue %u, the port has %u",
 					 name, i, rss->table[i], port->cfg.rx_queues);
 	if (rss->types & ~(unsigned)IXDP_RSS_ALL)
 		return ixdp_fail(EINVAL, "%s: RSS types 0x%x: only those of 0x%x are known", name,

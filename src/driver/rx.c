@@ -45,10 +45,7 @@ static void rx_refill(struct rx_ring *ring) {
 	}
 }
 
-/*
- * k descriptors from next on that hold no frame for the caller: counts why, and recycles their
- * buffers. done: of the last one; len: of all.
- */
+/* Counts why k descriptors hold no frame, and recycles them. done: of the last; len: of all. */
 static void rx_discard(struct rx_ring *ring, uint32_t next, unsigned k, uint64_t done,
 		       unsigned len) {
 	bool last = done & RXD_EOP;
@@ -121,9 +118,8 @@ static uint32_t rx_flags(unsigned offloads, uint64_t qw0, uint64_t done) {
 }
 
 /*
- * ixdp_rx() for any frame: of several elements, with its flags, with its hash. Descriptors are
- * looked at up to the end of a frame before it is passed on; if it has none yet, or no room in
- * pkts, it is looked at again next time.
+ * ixdp_rx() for any frame: of several elements, with its flags, with its hash. One that has no end
+ * yet, or no room in pkts, is looked at again next time.
  */
 static int rx_any(struct rx_ring *ring, struct ixdp_pkt *pkts, struct ixdp_rx_hash *hashes,
 		  unsigned n) {

@@ -86,9 +86,8 @@ static int take_all(struct ixdp_port *port) {
 }
 
 /*
- * A queue is polled when one of its counters moves, and else only suspected: of what it has not
- * taken for long the NIC must have dropped some, and more than half of its ring must wait, which it
- * does not where the NIC hangs instead.
+ * A queue is not polled if none of its counters moves for long, the NIC has dropped frames for it,
+ * and more than half of its ring waits (where the NIC hangs instead, it does not).
  */
 static void watch(struct ixdp_port *port, unsigned q) {
 	struct queue_watch *watch = &port->stats.watch[q];

@@ -20,11 +20,7 @@ enum {
 	TX_MIN = 17, /* bytes: less is no valid PAYLEN of an advanced descriptor, 7.2.3.2.4 */
 	TX_MAX = IXDP_MAX_MTU + ETHERNET_MAX,
 	TX_END = IXDP_HEADROOM + IXDP_DATA_SIZE, /* of what a buffer holds */
-	/*
-	 * Descriptors of a frame: 31 without RS may be in front of one across a chunk's end. Where
-	 * each frame reports there are none.
-	 */
-	TX_ELEMENTS = 9,
+	TX_ELEMENTS = 9, /* descriptors of a frame: 31 without RS may be in front of it */
 	/* Flags that take more than a data descriptor. */
 	TX_WORK = IXDP_PKT_CONTD | IXDP_PKT_VLAN | IXDP_PKT_IP_CSUM | IXDP_PKT_L4_CSUM,
 };
@@ -48,9 +44,7 @@ static unsigned tx_take_back(struct tx_ring *ring, uint32_t n) {
 	return given;
 }
 
-/*
- * Whether the chunk that ends with `last` has been sent. A frame may go on behind it, and then it
- * is the frame's end that reports. Where a DD is, it is new: see below.
+/* Whether the chunk up to `last` has been sent. The end of a frame that goes on behind it reports.
  */
 static inline bool tx_done(const struct tx_ring *ring, uint32_t last) {
 	uint64_t qw1;
@@ -61,9 +55,8 @@ static inline bool tx_done(const struct tx_ring *ring, uint32_t last) {
 }
 
 /*
- * Takes back the buffers of completed chunks. A DD left from an earlier lap cannot be mistaken for
- * a new one: a chunk is looked at only when all of it is in use, so its last descriptor was
- * rewritten.
+ * Takes back the buffers of completed chunks. Only those in use as a whole are looked at: their
+ * last descriptors were rewritten, so no DD is one of an earlier lap.
  */
 static unsigned tx_reclaim(struct tx_ring *ring) {
 	for (unsigned given = 0;;) {
@@ -220,8 +213,7 @@ int ixdp_tx_clean(struct ixdp_port *port, unsigned queue) {
 	unsigned given = tx_reclaim(ring);
 	/*
 	 * What is left is less than a chunk, or not sent yet. The NIC moves TDH when the data is in
-	 * its FIFO (section 8.2.3.9.8), so buffers in front of it are free even without DD. A gone
-	 * device reads as all ones, which is beyond any ring.
+	 * its FIFO (8.2.3.9.8): buffers in front of it are free. A gone device is beyond any ring.
 	 */
 	uint32_t head = reg_read(port, REG_N(TDH, queue));
 	uint32_t done = (head - ring->clean) & ring->mask;
@@ -243,7 +235,7 @@ void tx_ring_empty(struct tx_ring *ring) {
 
 /* From now on frames are sent, as the port's configuration says. */
 void tx_ring_start(struct tx_ring *ring, const struct ixdp_config *cfg) {
-	/* Jumbo frames report each: see TX_ELEMENTS. */
+	/* Jumbo frames, of more than TX_ELEMENTS, report each. */
 	bool jumbo = cfg->mtu + ETHERNET_MAX > IXDP_DATA_SIZE;
 	ring->report = jumbo ? 0 : RS_DISTANCE - 1;
 	ring->elements = jumbo ? IXDP_MAX_ELEMENTS : TX_ELEMENTS;

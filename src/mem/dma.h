@@ -35,17 +35,11 @@ int dma_alloc(struct dma_mem **mem, size_t size, int numa_node, bool ordinary);
 /* No device may write into it any more. In a child of fork() its parent's file stays. */
 void dma_free(struct dma_mem *mem);
 
-/*
- * From now on the device (its canonical name) may write into our memory: leaves a mark, or returns
- * -errno with ixdp_error(). And it is quiet again: takes the mark away.
- */
+/* From now on the device (its canonical name) may write into our memory: a mark; and no longer. */
 int dma_device_begin(const char *device);
 void dma_device_end(const char *device);
 
-/*
- * The device has just been reset: takes its marks out of dead processes' folders, and removes those
- * without any mark. Returns how many bytes of huge pages came free.
- */
+/* After the device's reset: takes its marks from the dead, frees what has none; how many bytes. */
 size_t dma_leftovers_clear(const char *device);
 
 /* Tests only: another /proc/mounts to find the hugetlbfs in (NULL: the real one). */

@@ -58,9 +58,7 @@ static int read_deltas(struct dma_mem *mem) {
 
 int iova_physical(struct iova_table *table, struct dma_mem *mem) {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of every mem->phys */
-	if (!mem->huge)
-		return ixdp_fail(EINVAL, "ordinary pages may move: this device needs huge pages: "
-					 "run setup-hugetlbfs.sh");
+	if (!mem->huge) return ixdp_fail(EINVAL, "ordinary pages may move: run setup-hugetlbfs.sh");
 	pthread_mutex_lock(&lock);
 	int err = mem->phys ? 0 : read_deltas(mem);
 	pthread_mutex_unlock(&lock);

@@ -21,11 +21,7 @@ static inline uint64_t iova_of(const struct iova_table *table, const void *addr)
 /* The table of a device that sees virtual addresses. */
 void iova_identity(struct iova_table *table, const struct dma_mem *mem);
 
-/*
- * The table of a device that sees physical ones, read from pagemap once per mem and kept in it.
- * -errno with ixdp_error(): -EPERM when the kernel hides page frame numbers, -EFAULT when a page is
- * not present, -EIO on a short read, -EINVAL when mem may move.
- */
+/* Of one that sees physical ones: read from pagemap once per mem, and kept in it. 0 or -errno. */
 int iova_physical(struct iova_table *table, struct dma_mem *mem);
 
 /* Tests only: another pagemap file (NULL: /proc/self/pagemap). */

@@ -12,17 +12,11 @@ enum { POOL_CHUNK = 32 };
 /* Who has a buffer. Release builds do not keep track of it. */
 enum buffer_owner { OWNER_POOL, OWNER_CALLER, OWNER_RING };
 
-/*
- * Takes up to n buffers (their first bytes) for a new owner, and returns how many; gives n back,
- * which `from` had until now. Any thread. Fast for n = POOL_CHUNK: a copy.
- */
+/* Takes up to n buffers for a new owner; gives n back. Any thread; n = POOL_CHUNK is a copy. */
 unsigned pool_take(struct ixdp_pool *pool, uint8_t **bufs, unsigned n, enum buffer_owner to);
 void pool_give(struct ixdp_pool *pool, uint8_t *const *bufs, unsigned n, enum buffer_owner from);
 
-/*
- * In debug builds (IXDP_DEBUG): hands a buffer from one owner to another outside the pool; false,
- * with a log line naming buffer and owners, when it was not from's or not this pool's.
- */
+/* From one owner to another outside the pool; false and a log line: not from's, or no buffer. */
 #ifdef IXDP_DEBUG
 bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enum buffer_owner from,
 		   enum buffer_owner to);
@@ -37,10 +31,7 @@ static inline bool pool_handover(struct ixdp_pool *pool, const uint8_t *buf, enu
 /* What all its buffers lie in, for mapping. */
 struct dma_mem *pool_mem(struct ixdp_pool *pool);
 
-/*
- * A port promises itself `needed` buffers, until pool_release(). -ENOBUFS with ixdp_error() when
- * the pool is smaller than what its ports need together.
- */
+/* Promises a port buffers, until pool_release(). -ENOBUFS: its ports together need more. */
 int pool_commit(struct ixdp_pool *pool, unsigned needed, const char *port);
 void pool_release(struct ixdp_pool *pool, unsigned needed);
 
@@ -48,9 +39,8 @@ void pool_release(struct ixdp_pool *pool, unsigned needed);
 void pool_flush(struct ixdp_pool *pool);
 
 /*
- * The pool that ports share which were given none: made at first use, for `needed` and as much
- * again, on ordinary pages only if `ordinary`; gone when the last has put it back, unless callers
- * still have buffers of it: a log line then leaves it to them.
+ * The pool that ports share which were given none: made at first use, twice as large as `needed`;
+ * gone when the last has put it back, unless callers still have buffers of it.
  */
 int pool_default(struct ixdp_pool **pool, unsigned needed, int numa_node, bool ordinary);
 void pool_default_put(struct ixdp_pool *pool);
