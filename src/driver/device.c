@@ -231,11 +231,8 @@ static int init_tx(struct ixdp_port *port) {
 	/* The NIC appends the CRC and pads to 60 B. */
 	reg_set(port, REG_HLREG0, HLREG0_TXCRCEN | HLREG0_TXPADEN);
 
-	/*
-	 * No traffic classes, one packet buffer, which only changes while the arbiter is off.
-	 * UNCLEAR: queues above 63 exist with traffic classes only (section 7.2.1.2.1), of which
-	 * just the first has a packet buffer here. Linux does the same.
-	 */
+	/* All this changes while the arbiter is off. UNCLEAR: queues above 63 exist with traffic
+	 * classes only (7.2.1.2.1), of which just the first has a packet buffer, as in Linux. */
 	bool many = port->tx_queues > DEFAULT_TX_QUEUES;
 	reg_set(port, REG_RTTDCS, RTTDCS_ARBDIS);
 	reg_write(port, REG_MTQC,
@@ -270,17 +267,6 @@ static void init_pause(struct ixdp_port *port) {
 	reg_write(port, REG_MFLCN, port->cfg.pause & IXDP_PAUSE_RX ? MFLCN_RFCE : 0);
 }
 
-/*
- * What is sent comes back at the MAC, section 8.2.3.22.8.
- * CHOICE: FLU, a link without a peer, in AUTOC without the semaphores of section 10.5.4: no
- * firmware changes the link of a port that is looped back, and the next reset undoes it.
- */
-static void init_loopback(struct ixdp_port *port) {
-	if (!port->cfg.loopback) return;
-	reg_set(port, REG_HLREG0, HLREG0_LPBK);
-	reg_set(port, REG_AUTOC, AUTOC_FLU);
-}
-
 int device_init(struct ixdp_port *port) {
 	int err = wait_ready(port);
 	if (err == 0) err = filters_init(port);
@@ -289,10 +275,14 @@ int device_init(struct ixdp_port *port) {
 	stats_init(port);
 	init_pause(port);
 	clear_tables(port);
-	init_loopback(port);
+	if (port->cfg.loopback) {
+		reg_set(port, REG_HLREG0, HLREG0_LPBK); /* at the MAC, section 8.2.3.22.8 */
+		/* CHOICE: a link without peer. No semaphores (10.5.4): the next reset undoes it. */
+		reg_set(port, REG_AUTOC, AUTOC_FLU);
+	}
 	err = init_rx(port);
 	if (err == 0) err = init_tx(port);
-	if (err == 0) /* Tells a management controller that a driver is there, section 8.2.3.1.3. */
-		reg_set(port, REG_CTRL_EXT, CTRL_EXT_DRV_LOAD);
+	/* Tells a management controller that a driver is there, section 8.2.3.1.3. */
+	if (err == 0) reg_set(port, REG_CTRL_EXT, CTRL_EXT_DRV_LOAD);
 	return err;
 }

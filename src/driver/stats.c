@@ -92,10 +92,9 @@ static int take_all(struct ixdp_port *port) {
 static void watch(struct ixdp_port *port, unsigned q) {
 	struct queue_watch *watch = &port->stats.watch[q];
 	const struct rx_ring *ring = &port->rx[q];
-	uint64_t now = port->bus->ops->now_ns(port->bus), lost = ring->no_desc;
-	uint64_t moved = counter_get(&ring->packets) + counter_get(&ring->oversize) +
-			 counter_get(&ring->len_zero) + counter_get(&ring->errors) +
-			 counter_get(&ring->nobuf);
+	uint64_t now = port->bus->ops->now_ns(port->bus), lost = ring->no_desc, moved = -lost;
+#define ADD_MOVED(name, what) moved += counter_get(&ring->name);
+	IXDP_RX_QUEUE_STATS(ADD_MOVED)
 	if (moved != watch->moved) *watch = (struct queue_watch){moved, lost, now, watch->told};
 	if (watch->told || lost == watch->lost || now - watch->since < UNPOLLED_NS) return;
 

@@ -100,10 +100,7 @@ static inline bool tx_is_plain(const struct ixdp_pkt *pkt) {
 	return len >= TX_MIN && pkt->headroom + len <= TX_END && !(pkt->flags & TX_WORK);
 }
 
-/*
- * Appends packets that are plain, as the first one is, up to one that is not. Returns how many; 0
- * when the ring is full; or -EINVAL. Not inline, so that no other work takes registers from it.
- */
+/* As tx_any(), of plain packets, up to one that is not. Not inline: it has all registers so. */
 static __attribute__((noinline)) int tx_plain(struct tx_ring *ring, const struct ixdp_pkt *pkts,
 					      unsigned n) {
 	/* In locals, as the compiler must assume that the stores below could change the ring. */
