@@ -87,7 +87,7 @@ static void queues_are_what_is_left(void **state) {
 	cfg.xdp_queues = 2;
 	assert_int_equal(ixdp_xdp_open(&port, "soft:b", &cfg), -EINVAL);
 	error_says("TX queues for XDP 2: must be 0 to 1");
-		cfg.tx_queues = UINT32_MAX; /* the sum must not wrap */
+	cfg.tx_queues = UINT32_MAX; /* the sum must not wrap */
 	assert_int_equal(ixdp_xdp_open(&port, "soft:b", &cfg), -EINVAL);
 }
 
