@@ -32,9 +32,9 @@ complain "no SPDX line" < <(grep -LF 'SPDX-License-Identifier: BSD-3-Clause' "${
 
 # Readers come for the driver; it stays short, and so does each file.
 complain "more than 500 lines" < <(wc -l "${sources[@]}" | awk '$2 != "total" && $1 > 500')
-complain "src without softnic and regs.h has more than 4,050 lines" < <(
+complain "src without softnic and regs.h has more than 3,900 lines" < <(
 	find src -name '*.[ch]' ! -name regs.h ! -path '*/softnic/*' -exec cat {} + | wc -l |
-		awk '$1 > 4050')
+		awk '$1 > 3900')
 
 # Arrows run one way: examples -> include; driver -> mem, bus; bus -> softnic.
 complain "an example sees the public API only" < <(

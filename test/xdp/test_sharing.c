@@ -109,13 +109,16 @@ static void workers_spread_evenly_by_every_path(void **state) {
 	(void)state;
 	softnic_set_stepped(true);
 	open_ports();
+	const unsigned n = queues();
+	assert_int_not_equal(n, 0);
+	if (n == 0) return; /* which clang-tidy does not see */
 	assert_int_equal(ixdp_xdp_attach(rig.a.port, by_code, NULL), 0);
 	for (unsigned worker = 0; worker < threads; worker++) {
 		for (enum path path = 0; path < PATHS; path++) {
 			send_one(path, worker);
-			assert_int_equal(moved_queue(packets), worker % queues());
+			assert_int_equal(moved_queue(packets), worker % n);
 		}
-		workers_of[worker % queues()]++;
+		workers_of[worker % n]++;
 	}
 	assert_int_equal(rig.a.sent + rig.b.sent, threads * PATHS);
 	for (unsigned q = 0; q < queues(); q++) {

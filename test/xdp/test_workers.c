@@ -22,6 +22,7 @@ static struct program *attached; /* what was so at the latest */
 static bool was_open, did_send;
 static struct ixdp_port *b;
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc's name is reserved */
 long syscall(long number, ...) {
 	va_list args;
 	long a[6], result;
