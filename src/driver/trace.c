@@ -68,13 +68,14 @@ void trace_access(struct ixdp_port *port, bool write, uint32_t reg, uint32_t val
 	struct trace *held = &port->trace, next = {NULL, write, 0, value, value, 0, 1};
 	pthread_mutex_lock(&lock);
 	next.reg = find(reg, &next.n);
+	bool array = next.reg == held->reg;
 	uint32_t step = held->times == 1 ? next.n - held->n : held->step;
-	if (next.reg == held->reg && write == held->write && value == held->value && step <= 1 &&
+	if (array && write == held->write && value == held->value && step <= 1 &&
 	    next.n == held->n + step * held->times) {
 		held->step = step;
 		held->times++;
 	} else {
-		if (next.reg == held->reg && next.n == held->n + held->step * (held->times - 1))
+		if (array && next.n == held->n + held->step * (held->times - 1))
 			next.fields |= held->value ^ value;
 		log_held(port);
 		*held = next;
