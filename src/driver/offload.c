@@ -27,13 +27,18 @@ static const struct transport {
 
 static unsigned be16(const uint8_t *at) { return at[0] << 8 | at[1]; }
 
+/* A one's complement sum is the same in any byte order, so this adds as memory is read. */
+static uint64_t sum32(const uint8_t *at, unsigned len) {
+	uint64_t sum = 0;
+	for (uint32_t word; len > 0; at += 4, len -= 4, sum += word)
+		memcpy(&word, at, 4);
+	return sum;
+}
+
 /* The sum of the pseudo header, to which the NIC adds the rest (7.2.5.2). SCTP has none. */
 static void seed(uint8_t *field, const struct transport *l4, const uint8_t *addresses,
 		 unsigned addresses_len, unsigned len) {
-	/* A one's complement sum is the same in any byte order, so this adds as memory is read. */
-	uint64_t sum = htobe16(l4->protocol) + htobe16(len);
-	for (uint32_t word; addresses_len > 0; addresses += 4, addresses_len -= 4, sum += word)
-		memcpy(&word, addresses, 4);
+	uint64_t sum = sum32(addresses, addresses_len) + htobe16(l4->protocol) + htobe16(len);
 	sum = (sum >> 32) + (sum & UINT32_MAX);
 	for (unsigned i = 0; i < 3; i++)
 		sum = (sum >> 16) + (sum & 0xFFFF);
