@@ -312,7 +312,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
 	configure(&in);
 	/* Some buffers are elsewhere, so that there may be too few for the rings. */
 	n_held = ixdp_alloc(pool, held, input_u8(&in) * 2);
-	card_begin(&in, (cfg.rx_queues * cfg.rx_ring + cfg.tx_queues * cfg.tx_ring) *
+	/* Each ring has the place of the larger kind. */
+	card_begin(&in, (cfg.rx_queues + cfg.tx_queues) *
+			    (cfg.rx_ring > cfg.tx_ring ? cfg.rx_ring : cfg.tx_ring) *
 			    sizeof(struct desc));
 	card_allow_reads(OPEN_READS);
 	ixdp_pool_create(&(struct ixdp_pool *){0}, &(struct ixdp_pool_config){0});
