@@ -18,6 +18,7 @@ enum {
 	IXDP_MAX_RING = 4096, /* descriptors */
 	IXDP_MAX_RX_QUEUES = 16,
 	IXDP_MAX_TX_QUEUES = 128,
+	IXDP_MAX_THREADS = 65536, /* of ixdp_config.threads, ixdp_xdp_workers() */
 	IXDP_MIN_MTU = 68, /* bytes behind the Ethernet header: the least that IPv4 can do with */
 	IXDP_MAX_MTU = 9000,
 	IXDP_MAX_ELEMENTS = 40, /* of a frame that is sent, on a port for jumbo frames */
@@ -130,7 +131,8 @@ IXDP_API void ixdp_close(struct ixdp_port *port);
  * Stops the NIC and takes all buffers out of its rings; frames under way are lost. Until
  * ixdp_start(), receiving and sending return -ENETDOWN, and settings may be changed. Everything
  * that was set stays so, and so do the statistics. No other thread may use the port meanwhile.
- * Returns 0, or -EIO when the NIC can be stopped by nothing; the port then is as it was.
+ * Returns 0, or -EIO when the NIC can be stopped by nothing; it keeps its buffers then, but its
+ * queues may be off. From an XDP program, likewise.
  */
 IXDP_API int ixdp_stop(struct ixdp_port *port);
 

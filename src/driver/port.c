@@ -73,6 +73,7 @@ static int check_config(const char *name, const struct ixdp_config *cfg) {
 	    {"MTU", cfg->mtu, IXDP_MIN_MTU, IXDP_MAX_MTU},
 	    {"flow control", cfg->pause, 0, IXDP_PAUSE_RX | IXDP_PAUSE_TX},
 	    {"offloads", cfg->offloads, 0, IXDP_OFFLOAD_VLAN_STRIP | IXDP_OFFLOAD_CSUM},
+	    {"threads", cfg->threads, 0, IXDP_MAX_THREADS},
 	};
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		if (limits[i].value < limits[i].min || limits[i].value > limits[i].max)
@@ -155,7 +156,7 @@ static bool silence(struct ixdp_port *port) {
 static bool halt(struct ixdp_port *port) {
 	bool ran = port->running;
 	__atomic_store_n(&port->running, false, __ATOMIC_RELAXED);
-	bool used = port_quiesce && port_quiesce() != 0;
+	bool used = port->listed && port_quiesce && port_quiesce() != 0;
 	if (used) ixdp_log(IXDP_LOG_ERROR, "%s; %s runs on", ixdp_error(), port->bus->name);
 	if (used || (port->dma_on && !silence(port))) {
 		__atomic_store_n(&port->running, ran, __ATOMIC_RELAXED);
@@ -240,7 +241,7 @@ int ixdp_open(struct ixdp_port **out, const char *name, const struct ixdp_config
 	port->tx_queues = port->cfg.tx_queues + port->cfg.xdp_queues;
 	int err = check_config(name, &port->cfg);
 	if (!err) err = acquire(port, name);
-	if (!err && !ports_replace(NULL, port))
+	if (!err && !(port->listed = ports_replace(NULL, port)))
 		err = ixdp_fail(EMFILE, "%s: %d ports are open: close one", name, MAX_PORTS);
 	if (err) return undo(port, err, true);
 	*out = port;
@@ -258,6 +259,9 @@ int ixdp_stop(struct ixdp_port *port) {
 
 int ixdp_start(struct ixdp_port *port) {
 	if (port->running) return 0;
+	/* After a start that failed, and could not be undone: its rings are full. */
+	if (port->dma_on && !halt(port))
+		return ixdp_fail(EIO, "%s: cannot be stopped: the log says why", port->bus->name);
 	int err = quiet_card(port);
 	if (!err) err = start(port);
 	return err ? undo(port, err, false) : 0;

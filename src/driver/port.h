@@ -98,6 +98,7 @@ struct ixdp_port {
 	uint8_t **bufs;		  /* what all rings' buf point into */
 	struct iova_table ring_iova;
 	bool dma_on;	    /* the NIC may reach memory */
+	bool listed;	    /* among the open ports: workers may know it */
 	bool running;	    /* between start and stop; other workers look at it: */
 	bool no_link;	    /* when somebody looked last */
 	bool one_buffer;    /* frames must fit one, as long as a program is attached */

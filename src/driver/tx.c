@@ -60,7 +60,9 @@ static inline bool tx_done(const struct tx_ring *ring, uint32_t last) {
  */
 static unsigned tx_reclaim(struct tx_ring *ring) {
 	for (unsigned given = 0;;) {
-		uint32_t n = RS_DISTANCE - ring->clean % RS_DISTANCE;
+		/* Where each frame reports, one by one: a frame of 40 may need room below a
+		 * chunk's. */
+		uint32_t n = ring->report ? RS_DISTANCE - ring->clean % RS_DISTANCE : 1;
 		if (ring->next - ring->clean < n || !tx_done(ring, ring->clean + n - 1))
 			return given;
 		given += tx_take_back(ring, n);

@@ -26,7 +26,8 @@ unsigned workers_count(void) { return atomic_load_explicit(&n_workers, memory_or
 int ixdp_xdp_workers(unsigned threads) {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int err = 0;
-	if (threads == 0) return ixdp_fail(EINVAL, "no workers: there must be one at least");
+	if (threads == 0 || threads > IXDP_MAX_THREADS)
+		return ixdp_fail(EINVAL, "%u workers: must be 1 to %d", threads, IXDP_MAX_THREADS);
 	pthread_mutex_lock(&lock);
 	if (n_workers != 0 && n_workers != threads)
 		err = ixdp_fail(EBUSY, "%u workers: the process has said %u", threads, n_workers);

@@ -460,6 +460,11 @@ static void nonsense_is_refused(void **state) {
 	cfg.tx_queues = 129;
 	assert_int_equal(rig_try_open(&rig, "", &cfg, 64), -EINVAL);
 	assert_non_null(strstr(ixdp_error(), "TX queues 129"));
+	cfg.tx_queues = 1;
+	cfg.threads = UINT32_MAX; /* the pool's size would wrap */
+	assert_int_equal(rig_try_open(&rig, "", &cfg, 64), -EINVAL);
+	assert_non_null(strstr(ixdp_error(), "threads"));
+	cfg.threads = 0;
 	cfg.rx_queues = cfg.tx_queues = 0;
 	assert_int_equal(rig_try_open(&rig, "", &cfg, 64), -EINVAL);
 	assert_int_equal(ixdp_open(&port, "", NULL), -EINVAL);
