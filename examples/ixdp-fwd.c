@@ -113,9 +113,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 		args->common.threads = options_number("--threads", arg, 1, WORKERS_MAX);
 		return 0;
 	case ARGP_KEY_ARG:
-		if (args->n_names == REPORT_MAX_PORTS)
-			options_usage("%s: a third device; it takes two at most", arg);
-		args->names[args->n_names++] = arg;
+		run_add_name(args->names, &args->n_names, arg);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		for (unsigned i = 0; i < REPORT_MAX_PORTS; i++)

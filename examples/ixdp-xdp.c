@@ -50,9 +50,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
 		    options_number("--queues", arg, 1, IXDP_XDP_MAX_QUEUES);
 		return 0;
 	case ARGP_KEY_ARG:
-		if (args->n_names == REPORT_MAX_PORTS)
-			options_usage("%s: a third device; it takes two at most", arg);
-		args->names[args->n_names++] = arg;
+		run_add_name(args->names, &args->n_names, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (args->n_names == 0) options_usage("DEV is missing: which port?");

@@ -76,6 +76,11 @@ static int open_port(const struct options *opts, const char *name, struct ixdp_p
 	return err ? err : ixdp_xdp_open(port, name, &opts->config);
 }
 
+void run_add_name(char *names[REPORT_MAX_PORTS], unsigned *n, char *name) {
+	if (*n == REPORT_MAX_PORTS) options_usage("%s: a third device; it takes two at most", name);
+	names[(*n)++] = name;
+}
+
 int run_open(struct run *run, const struct options *opts, char *const *names, unsigned n) {
 	*run = (struct run){
 	    .opts = opts,

@@ -42,6 +42,9 @@ struct run {
  */
 int run_check_streams(void);
 
+/* Adds a device that the command line names to those before; one too many ends the process. */
+void run_add_name(char *names[REPORT_MAX_PORTS], unsigned *n, char *name);
+
 /*
  * Opens the ports, and catches SIGINT and SIGTERM. Returns 0, or -errno with a line on stderr;
  * then nothing is open.

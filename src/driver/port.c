@@ -252,17 +252,19 @@ void ixdp_close(struct ixdp_port *port) {
 	if (port && ports_replace(port, NULL)) release(port);
 }
 
-int ixdp_stop(struct ixdp_port *port) {
-	if (!port->running || halt(port)) return 0;
+static int stop(struct ixdp_port *port) {
+	if (halt(port)) return 0;
 	return ixdp_fail(EIO, "%s: cannot be stopped: the log says why", port->bus->name);
 }
+
+int ixdp_stop(struct ixdp_port *port) { return port->running ? stop(port) : 0; }
 
 int ixdp_start(struct ixdp_port *port) {
 	if (port->running) return 0;
 	/* After a start that failed, and could not be undone: its rings are full. */
-	if (port->dma_on && !halt(port))
-		return ixdp_fail(EIO, "%s: cannot be stopped: the log says why", port->bus->name);
-	int err = quiet_card(port);
+	int err = port->dma_on ? stop(port) : 0;
+	if (err) return err;
+	err = quiet_card(port);
 	if (!err) err = start(port);
 	return err ? undo(port, err, false) : 0;
 }

@@ -151,6 +151,12 @@ uint64_t xdp_rig_counted(const struct ixdp_xdp_stats *stats) {
 	return sum;
 }
 
+time_t xdp_rig_now_s(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
 unsigned xdp_rig_available(const struct xdp_rig *rig) {
 	struct ixdp_pool_stats stats;
 	ixdp_pool_get_stats(rig->pool, &stats);

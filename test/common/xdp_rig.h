@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 #include <ixdp/ixdp.h>
@@ -70,6 +71,9 @@ struct ixdp_xdp_queue_stats xdp_rig_queue_stats(const struct xdp_end *end, unsig
 
 /* Sum of all members: frames that have been counted. */
 uint64_t xdp_rig_counted(const struct ixdp_xdp_stats *stats);
+
+/* Seconds that only grow: for limits far above what a test takes. */
+time_t xdp_rig_now_s(void);
 
 unsigned xdp_rig_available(const struct xdp_rig *rig);
 

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #ifdef __SANITIZE_THREAD__
 enum { REDIRECTED = 200000 }; /* slow there */
@@ -38,12 +37,6 @@ static int teardown(void **state) {
 	return 0;
 }
 
-static time_t now_s(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
-
 static uint32_t to_target(struct ixdp_xdp_buff *xdp, void *arg) {
 	return ixdp_xdp_redirect(xdp, arg);
 }
@@ -70,7 +63,7 @@ static void buffers_return_by_another_worker(void **state) {
 	struct ixdp_pkt pkts[64];
 	struct ixdp_xdp_stats s = {0};
 	pthread_t other;
-	time_t end = now_s() + LIMIT_S;
+	time_t end = xdp_rig_now_s() + LIMIT_S;
 	uint32_t tag = 0;
 	(void)state;
 	ixdp_config_init(&cfg);
@@ -86,7 +79,7 @@ static void buffers_return_by_another_worker(void **state) {
 			tag++;
 		assert_int_equal(ixdp_xdp_poll(rig.a.port, 0, 0, pkts, 64), 0);
 		s = xdp_rig_stats(&rig.a, 0);
-	} while (xdp_rig_counted(&s) < REDIRECTED && now_s() < end);
+	} while (xdp_rig_counted(&s) < REDIRECTED && xdp_rig_now_s() < end);
 	stop = true;
 	pthread_join(other, NULL);
 	assert_int_equal(s.redirect + s.redirect_full, REDIRECTED);
@@ -141,7 +134,7 @@ static void *send_one(void *arg) {
 static void waiting_for_the_lock_is_counted(void **state) {
 	struct ixdp_config cfg;
 	struct ixdp_xdp_queue_stats stats;
-	time_t end = now_s() + LIMIT_S;
+	time_t end = xdp_rig_now_s() + LIMIT_S;
 	unsigned tries = 0;
 	(void)state;
 	ixdp_config_init(&cfg);
@@ -165,7 +158,7 @@ static void waiting_for_the_lock_is_counted(void **state) {
 		assert_int_equal(stats.locked, tries);
 		assert_true(stats.contended <= tries);
 		assert_true(stats.contended > 0 || stats.yields == 0);
-	} while (stats.yields == 0 && now_s() < end);
+	} while (stats.yields == 0 && xdp_rig_now_s() < end);
 	assert_true(stats.contended > 0 && stats.yields > 0);
 }
 

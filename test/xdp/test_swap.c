@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	WORKERS = 4,
@@ -34,12 +33,6 @@ static int teardown(void **state) {
 	(void)state;
 	xdp_rig_end(&rig);
 	return 0;
-}
-
-static time_t now_s(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
 }
 
 /* --- programs that come and go ------------------------------------------------------------ */
@@ -112,7 +105,7 @@ static void programs_are_swapped_under_traffic(void **state) {
 	struct ixdp_config cfg;
 	struct ixdp_stats stats;
 	unsigned swaps;
-	time_t end = now_s() + LIMIT_S;
+	time_t end = xdp_rig_now_s() + LIMIT_S;
 	(void)state;
 	ixdp_config_init(&cfg);
 	cfg.rx_queues = WORKERS;
@@ -123,7 +116,7 @@ static void programs_are_swapped_under_traffic(void **state) {
 		assert_int_equal(pthread_create(&threads[i], NULL, poll_until_stopped, (void *)i),
 				 0);
 	assert_int_equal(pthread_create(&threads[WORKERS], NULL, feed_until_stopped, NULL), 0);
-	for (swaps = 0; swaps < SWAPS && now_s() < end; swaps++) {
+	for (swaps = 0; swaps < SWAPS && xdp_rig_now_s() < end; swaps++) {
 		unsigned kind = swaps % 3; /* none, drop, send */
 		struct data *next = kind ? calloc(1, sizeof(*next)) : NULL;
 		if (next) next->verdict = XDP_DROP;
@@ -138,7 +131,8 @@ static void programs_are_swapped_under_traffic(void **state) {
 		free(data);
 		data = next;
 		/* Now and then each kind must have met some frames. */
-		for (uint64_t had = counted(); swaps % 64 < 3 && counted() == had && now_s() < end;)
+		for (uint64_t had = counted();
+		     swaps % 64 < 3 && counted() == had && xdp_rig_now_s() < end;)
 			sched_yield();
 	}
 	assert_int_equal(ixdp_xdp_attach(rig.a.port, NULL, NULL), 0);
@@ -181,7 +175,7 @@ static void target_stops_and_closes_under_traffic(void **state) {
 	struct ixdp_config cfg;
 	struct ixdp_stats stats;
 	uint64_t sent = 0, taken = 0;
-	time_t end = now_s() + LIMIT_S;
+	time_t end = xdp_rig_now_s() + LIMIT_S;
 	unsigned round;
 	(void)state;
 	ixdp_config_init(&cfg);
@@ -198,7 +192,7 @@ static void target_stops_and_closes_under_traffic(void **state) {
 		assert_int_equal(pthread_create(&threads[i], NULL, poll_until_stopped, (void *)i),
 				 0);
 	assert_int_equal(pthread_create(&threads[WORKERS], NULL, feed_until_stopped, NULL), 0);
-	for (round = 0; round < TARGET_ROUNDS && now_s() < end; round++) {
+	for (round = 0; round < TARGET_ROUNDS && xdp_rig_now_s() < end; round++) {
 		if (round % 4 == 3) {
 			assert_int_equal(ixdp_stats_get(rig.b.port, &stats), 0);
 			uint64_t before = stats.tx_taken;
@@ -217,7 +211,7 @@ static void target_stops_and_closes_under_traffic(void **state) {
 		}
 		/* Something gets through each time. */
 		uint64_t had = rig.b.sent;
-		while (rig.b.sent == had && now_s() < end)
+		while (rig.b.sent == had && xdp_rig_now_s() < end)
 			sched_yield();
 	}
 	stop = true;
